@@ -19,7 +19,7 @@ from benchmarks.peer_rankers import fastmcp_rankers
 from benchmarks.plots import bars
 from benchmarks.runner import Missing, Profile, say
 from benchmarks.tables import table
-from pegboard.adapters.catalog_file import read_catalog
+from pegboard.adapters.catalog_file import CatalogFile
 from pegboard.core.search import SearchIndex
 from pegboard.core.search.relevance import is_near_miss
 from pegboard.core.tools import Catalog
@@ -88,7 +88,7 @@ def measure(profile: Profile) -> dict[str, Any]:
 
 
 def index_of(name: str) -> SearchIndex:
-    catalog = Catalog(read_catalog(data(f"sets/{name}/tools.jsonl")))
+    catalog = Catalog(CatalogFile.read(data(f"sets/{name}/tools.jsonl")).tools)
     return LiveIndex(LocalVectorizer(VECTORS)).prepare(catalog)
 
 

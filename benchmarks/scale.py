@@ -31,7 +31,7 @@ from benchmarks.plots import lines
 from benchmarks.runner import ROOT, Missing, Profile, WrongAnswer, interleave, median, say
 from benchmarks.tables import missing, table
 from benchmarks.wire import memory_mb
-from pegboard.adapters.catalog_file import read_catalog
+from pegboard.adapters.catalog_file import CatalogFile
 from pegboard.core.search import SearchIndex
 from pegboard.core.search.relevance import QuantizedVectors
 from pegboard.core.search.searchable_fields import build_passage, read_searchable_fields
@@ -121,7 +121,7 @@ def run(command: list[str]) -> dict[str, float]:
 
 
 def tools(path: str, count: int) -> list[Tool]:
-    base = read_catalog(Path(path))[:5_000]
+    base = CatalogFile.read(Path(path)).tools[:5_000]
     return [
         base[n]
         if n < len(base)

@@ -256,19 +256,18 @@ class Pegboard(BoardCatalog):
         """The call of the tool that a name means to the caller."""
         from pegboard.core.results.paths import parse_fields
 
-        # With a policy, names are resolved among what the caller may see: an error must not name
-        # more.
-        tool = self.find(name) if self.policy.is_open else self._find_visible(name, caller)
+        if self.policy.is_open:
+            tool = self.find(name)
+        else:
+            # Among what the caller may see: an error must not name more.
+            try:
+                tool = resolve(self.policy.visible(self.known_catalog, caller), name)
+            except ToolNotFound:
+                self.load_named(name, caller)
+                tool = resolve(self.policy.visible(self.known_catalog, caller), name)
         given: Any = {} if arguments is None else arguments
         shape = ResultShape(parse_fields(include_fields), select)
         return ToolCall(tool, given, shape=shape, caller=caller)
-
-    def _find_visible(self, name: str, caller: Caller) -> Tool:
-        try:
-            return resolve(self.policy.visible(self.known_catalog, caller), name)
-        except ToolNotFound:
-            self.load_named(name, caller)
-        return resolve(self.policy.visible(self.known_catalog, caller), name)
 
     async def run_call(self, call: ToolCall) -> CallResult:
         """The innermost handler: run a call where its tool comes from.

@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -84,6 +83,8 @@ def replace_file(
     Raises:
         OSError: It cannot be written.
     """
+    import tempfile  # here, because it is slow to import, and early answers need the home folder
+
     handle, name = tempfile.mkstemp(
         dir=path.parent, prefix=f".{path.name}-", suffix=TEMPORARY_SUFFIX
     )

@@ -22,7 +22,7 @@ from pegboard.core.options import check_mode
 from pegboard.core.tool_parser import tool_from_wire
 from pegboard.core.tools import Tool, constant_definition
 from pegboard.errors import ConfigError
-from pegboard.tokens import DEFAULT_TOKENIZER
+from pegboard.tokens import DEFAULT_TOKENIZER, count_entry_tokens
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -136,10 +136,21 @@ async def connect(
     from mcp import Client
     from mcp_types import Implementation
 
+    if isinstance(server, Pegboard):
+        from pegboard.server.serving import build_server
+
+        server = build_server(server, environ={} if mode is None else {"PEGBOARD_MODE": mode})
+    elif mode is not None:
+        raise ConfigError("Only a `Pegboard` has modes: give one, or leave `mode` out.")
+    # By name, since FastMCP is an optional dependency that need not be installed.
+    elif type(server).__name__ == "FastMCP":
+        from pegboard.server import mcp_private
+
+        server = mcp_private.get_lowlevel_server(server)
     info = Implementation(name=name, version="0")
     # `auto` negotiates as real clients do: the modern era first, then the one before.
     negotiation = "legacy" if era == "legacy" else "auto"
-    async with Client(_target(server, mode), mode=negotiation, client_info=info) as client:
+    async with Client(server, mode=negotiation, client_info=info) as client:
         yield client
 
 
@@ -157,7 +168,7 @@ async def listed_costs(
     server: Any, mode: str = "proxy", *, tokenizer: str = DEFAULT_TOKENIZER
 ) -> dict[str, int]:
     """The tokens of each tool in a server's list in a mode, as a model reads it."""
-    from pegboard.measure.mode_costs import count_entry_tokens, list_entries
+    from pegboard.measure.mode_costs import list_entries
     from pegboard.modes.auto import choose_mode
 
     board = await _load_board(server)
@@ -187,18 +198,3 @@ async def _load_board(server: Any) -> Pegboard:
             cursor = page.next_cursor
             if cursor is None:
                 return board
-
-
-def _target(server: Any, mode: str | None) -> Any:
-    if isinstance(server, Pegboard):
-        from pegboard.server.serving import build_server
-
-        return build_server(server, environ={} if mode is None else {"PEGBOARD_MODE": mode})
-    if mode is not None:
-        raise ConfigError("Only a `Pegboard` has modes: give one, or leave `mode` out.")
-    # By name, since FastMCP is an optional dependency that need not be installed.
-    if type(server).__name__ == "FastMCP":
-        from pegboard.server import mcp_private
-
-        return mcp_private.get_lowlevel_server(server)
-    return server

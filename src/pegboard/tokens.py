@@ -6,12 +6,13 @@ there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from pegboard.core import defaults
 from pegboard.core.json import Json, JsonObject, compact
 from pegboard.core.token_budget import Estimate, estimate_tokens
+from pegboard.core.tool_parser import PROMPT_KEYS
 from pegboard.core.tools import Tool
 from pegboard.errors import ConfigError
 
@@ -47,6 +48,16 @@ def count_tokens(text_or_tool: str | Tool | Json, tokenizer: str = DEFAULT_TOKEN
         entry["inputSchema"] = tool.input_schema
         return _count(compact(entry), tokenizer)
     return _count(compact(text_or_tool), tokenizer)
+
+
+def extract_prompt_part(entry: JsonObject) -> JsonObject:
+    """The part of a `tools/list` entry that clients pass on to the model."""
+    return {key: entry[key] for key in PROMPT_KEYS if key in entry}
+
+
+def count_entry_tokens(entries: Iterable[JsonObject], tokenizer: str = DEFAULT_TOKENIZER) -> int:
+    """The tokens that a model reads of `tools/list` entries."""
+    return sum(count_tokens(extract_prompt_part(entry), tokenizer) for entry in entries)
 
 
 def count_or_estimate(text: str, tokenizer: str = DEFAULT_TOKENIZER) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pegboard import ConfigError, Pegboard, UpstreamUnavailable
-from pegboard.adapters.catalog_file import read_catalog
+from pegboard.adapters.catalog_file import CatalogFile
 
 ECHO: dict[str, Any] = {
     "name": "echo",
@@ -38,7 +38,7 @@ def written(tmp_path: Path, text: str) -> Path:
     ids=["tools/list", "list", "lines", "lines with gaps", "byte order mark"],
 )
 def test_every_form_gives_the_same_tools(tmp_path: Path, text: str) -> None:
-    echo, find = read_catalog(written(tmp_path, text))
+    echo, find = CatalogFile.read(written(tmp_path, text)).tools
     assert (echo.id, echo.summary, echo.risk) == ("echo", "Say it again", "read")
     assert echo.input_schema == ECHO["inputSchema"]
     assert (find.id, find.server, find.category) == ("library.find", "library", "books")
@@ -46,11 +46,11 @@ def test_every_form_gives_the_same_tools(tmp_path: Path, text: str) -> None:
 
 
 def test_one_line_is_a_catalog_too(tmp_path: Path) -> None:
-    assert [t.name for t in read_catalog(written(tmp_path, json.dumps(ECHO)))] == ["echo"]
+    assert [t.name for t in CatalogFile.read(written(tmp_path, json.dumps(ECHO))).tools] == ["echo"]
 
 
 def test_a_given_id_stands(tmp_path: Path) -> None:
-    tools = read_catalog(written(tmp_path, json.dumps([{**FIND, "id": "own"}])))
+    tools = CatalogFile.read(written(tmp_path, json.dumps([{**FIND, "id": "own"}]))).tools
     assert tools[0].id == "own"
 
 
@@ -59,7 +59,7 @@ def test_unicode_line_separators_inside_texts_do_not_end_a_line(tmp_path: Path) 
         json.dumps({**tool, "description": "a\u2028b\x85c"}, ensure_ascii=False)
         for tool in (ECHO, FIND)
     )
-    assert len(read_catalog(written(tmp_path, lines))) == 2
+    assert len(CatalogFile.read(written(tmp_path, lines)).tools) == 2
 
 
 @pytest.mark.parametrize(
@@ -81,16 +81,16 @@ def test_unicode_line_separators_inside_texts_do_not_end_a_line(tmp_path: Path) 
 def test_a_bad_file_says_where_and_what(tmp_path: Path, text: str, message: str) -> None:
     path = written(tmp_path, text)
     with pytest.raises(ConfigError, match=message) as caught:
-        read_catalog(path)
+        CatalogFile.read(path)
     assert str(path) in caught.value.message
 
 
 def test_a_file_that_cannot_be_read_is_an_error_of_configuration(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="Cannot read the catalog"):
-        read_catalog(tmp_path / "missing.json")
+        CatalogFile.read(tmp_path / "missing.json")
     (tmp_path / "binary").write_bytes(b"\xff\xfe\xfa")
     with pytest.raises(ConfigError, match="Cannot read the catalog"):
-        read_catalog(tmp_path / "binary")
+        CatalogFile.read(tmp_path / "binary")
 
 
 @pytest.mark.anyio

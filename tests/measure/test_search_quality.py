@@ -14,7 +14,7 @@ from tests.boards import office_board
 from pegboard.errors import ConfigError
 from pegboard.measure.search_quality import (
     JudgedQuery,
-    evaluate,
+    evaluate_rankers,
     plain_bm25,
     read_queries,
     resolve_judgments,
@@ -60,7 +60,7 @@ def test_every_ranker_gets_every_query_and_progress_is_reported() -> None:
         told.append((done, total))
 
     queries = [JudgedQuery("one", frozenset("a")), JudgedQuery("two", frozenset("b"))]
-    figures = evaluate(queries, {"first": ranker, "second": ranker}, progress)
+    figures = evaluate_rankers(queries, {"first": ranker, "second": ranker}, progress)
     assert [q for q in asked if q != "warm up"] == ["one", "two"] * 2
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
     assert figures["first"].recall_1 == figures["second"].recall_1 == 0.5

@@ -25,7 +25,7 @@ notified = []
 def way():
     frame = sys._getframe()
     while frame is not None:
-        if frame.f_code.co_qualname == "StdioFastPath._answer":
+        if frame.f_code.co_qualname == "StdioFastPath._run":
             return "fast path"
         frame = frame.f_back
     return "dispatcher"

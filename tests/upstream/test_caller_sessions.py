@@ -18,7 +18,7 @@ from tests.upstream.test_http import Plain, http, serving
 from pegboard.core.calls import Caller
 from pegboard.errors import ConfigError, NotPermitted
 from pegboard.upstream.downstream import Downstream
-from pegboard.upstream.listing import discover
+from pegboard.upstream.listing import stream_listings
 from pegboard.upstream.relay import UpstreamRequest
 from pegboard.upstream.spec import UpstreamSpec
 
@@ -136,7 +136,7 @@ async def test_over_sse_each_call_carries_the_credential_of_its_caller(
     async with serving(older()) as url:
         spec = UpstreamSpec("e", transport="sse", url=f"{url}/sse", headers=HEADERS)
         async with gateway(spec) as through:
-            async with discover(through.pool) as found:
+            async with stream_listings(through.pool) as found:
                 assert (await found.receive()).error is None
             for who in ("ann", "bob", "local", "ann"):
                 assert await call(through, who) == f"key of {who}"

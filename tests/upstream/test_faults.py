@@ -9,7 +9,7 @@ import pytest
 from tests.upstream.support import NOBODY, Gateway, gateway, script
 
 from pegboard.errors import PegboardError, UpstreamError, UpstreamTimeout, UpstreamUnavailable
-from pegboard.upstream.listing import Listing, ListingRefresher, ListingResult, discover
+from pegboard.upstream.listing import Listing, ListingRefresher, ListingResult, stream_listings
 from pegboard.upstream.relay import UpstreamRequest
 from pegboard.upstream.spec import UpstreamSpec
 
@@ -27,7 +27,7 @@ async def call(through: Gateway, server: str, tool: str = "echo", **arguments: o
 
 
 async def listed(through: Gateway, server: str) -> Listing:
-    async with discover(through.pool, [server]) as found:
+    async with stream_listings(through.pool, [server]) as found:
         one = await found.receive()
     if one.error is not None:
         raise one.error
@@ -220,7 +220,7 @@ async def test_a_slow_or_dead_server_holds_up_no_other() -> None:
 
     async with (
         gateway(*specs) as through,
-        discover(through.pool, bound=4, progress=progress) as found,
+        stream_listings(through.pool, bound=4, progress=progress) as found,
     ):
         listings = [one async for one in found]
     assert [done for done, *_ in order] == [1, 2, 3, 4, 5, 6]

@@ -14,7 +14,7 @@ from tests.upstream.test_pool import is_running
 from pegboard.core.calls import Caller
 from pegboard.errors import Busy, NotPermitted, UpstreamUnavailable
 from pegboard.upstream.downstream import Downstream
-from pegboard.upstream.listing import discover
+from pegboard.upstream.listing import stream_listings
 from pegboard.upstream.pool import ConnectionPool, PoolLimits
 from pegboard.upstream.relay import UpstreamRequest
 from pegboard.upstream.spec import UpstreamSpec
@@ -227,7 +227,7 @@ async def test_failures_of_people_who_left_are_forgotten() -> None:
 async def listed_in(spec: UpstreamSpec) -> tuple[float, str | None]:
     """Seconds until a server that nothing is known of is listed, and its era."""
     with anyio.fail_after(20):
-        async with ConnectionPool([spec]) as pool, discover(pool) as found:
+        async with ConnectionPool([spec]) as pool, stream_listings(pool) as found:
             one = await found.receive()
             assert one.error is None, one.error
             return one.seconds, pool.status()[0].era

@@ -22,14 +22,14 @@ from tests.upstream.support import (
 )
 from tests.upstream.test_eras import PAIRS, list_roots
 
-from pegboard.upstream.listing import discover, keep_valid_entries
+from pegboard.upstream.listing import keep_valid_entries, stream_listings
 
 pytestmark = pytest.mark.anyio
 
 
 async def learn(through: Gateway) -> None:
     """Discover all servers and take what they offer, as a gateway does when it starts."""
-    async with discover(through.pool) as found:
+    async with stream_listings(through.pool) as found:
         through.passthrough.set_listings([one.listing async for one in found if one.listing])
 
 

@@ -51,11 +51,6 @@ class CatalogFile(NamedTuple):
         return cls(list(tools.values()), hashlib.sha256(data).hexdigest())
 
 
-def read_catalog(path: str | Path) -> list[Tool]:
-    """The tools of a catalog file; see `CatalogFile.read`."""
-    return CatalogFile.read(path).tools
-
-
 def _parse_entries(text: str, path: str) -> Iterator[tuple[str, Json]]:
     """Each entry of the file, with its place in words."""
     if not text.strip():

@@ -16,7 +16,7 @@ from pegboard.cli.output import JsonOption, err, line, out, print_json, shorten_
 from pegboard.core.json import JsonObject, compact
 from pegboard.errors import ConfigError
 from pegboard.modes.mode import CALL_TOOL_BY_RISK
-from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
+from pegboard.tokens import DEFAULT_TOKENIZER, count_entry_tokens, count_tokens, extract_prompt_part
 
 if TYPE_CHECKING:
     from mcp import StdioServerParameters
@@ -32,7 +32,6 @@ pages = await asyncio.gather(*[list_issues(project=p["key"]) for p in projects])
 }
 """.strip()
 """How many open issues each member has in each project."""
-READ_BY_MODELS = ("name", "description", "inputSchema")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,16 +149,16 @@ async def run_tour() -> Tour:
     async with Client(example_server()) as client:
         listed = (await client.list_tools()).tools
         shown = [
-            _read_by_model(tool.model_dump(by_alias=True, mode="json", exclude_none=True))
+            extract_prompt_part(tool.model_dump(by_alias=True, mode="json", exclude_none=True))
             for tool in listed
         ]
         names = ", ".join(entry["name"] for entry in shown)
-        tour.add("list", "tools/list", names, sum(count_tokens(entry) for entry in shown))
+        tour.add("list", "tools/list", names, sum(map(count_tokens, shown)))
 
         request = mcp_types.Request[JsonObject, str](method="tools/list", params={"lazy": False})
         whole = await client.session.send_request(request, EveryTool)  # pyright: ignore[reportArgumentType] a parameter of ours
         tour.tools = len(whole.tools)
-        tour.everything = sum(count_tokens(_read_by_model(entry)) for entry in whole.tools)
+        tour.everything = count_entry_tokens(whole.tools)
 
         found = _text(await client.call_tool("search_tools", {"query": TASK, "limit": 5}))
         tour.add("search", f'search_tools("{TASK}", limit=5)', found)
@@ -212,10 +211,6 @@ def example_server(mode: str = "proxy") -> StdioServerParameters:
                 env={**os.environ, "PYTHONPATH": path, "PEGBOARD_MODE": mode},
             )
     raise ConfigError("The example server is not installed: reinstall Pegboard.")
-
-
-def _read_by_model(entry: JsonObject) -> JsonObject:
-    return {key: entry[key] for key in READ_BY_MODELS if key in entry}
 
 
 def _text(result: Any) -> str:

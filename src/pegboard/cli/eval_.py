@@ -65,12 +65,12 @@ def evaluate(
     """Measure how well search finds the right tools, compared with textbook BM25."""
     from pegboard.measure.search_quality import (
         build_rankers,
+        evaluate_rankers,
         find_misses,
         read_queries,
         resolve_judgments,
         sample_queries,
     )
-    from pegboard.measure.search_quality import evaluate as evaluate_rankers
 
     judged = read_queries(queries)
     if sample is not None:

@@ -21,7 +21,7 @@ from pegboard.cli.targets import (
 from pegboard.core.calls import Caller
 from pegboard.core.json import JsonObject
 from pegboard.server.environment import mode_from_environ
-from pegboard.tokens import count_tokens
+from pegboard.tokens import count_entry_tokens
 
 
 def list_tools(
@@ -54,8 +54,7 @@ def list_tools(
     table.columns[2].justify = "right"
     total = 0
     for entry in result["tools"]:
-        # Clients pass only these three keys of an entry to the model.
-        tokens = count_tokens({k: entry.get(k) for k in ("name", "description", "inputSchema")})
+        tokens = count_entry_tokens([entry])
         total += tokens
         first_line = (entry.get("description") or "").split("\n")[0]
         first_line = textwrap.shorten(first_line, 100, placeholder=" …")

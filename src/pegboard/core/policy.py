@@ -1,6 +1,6 @@
 """Who may see and call which tools: rules, compiled once into what one caller may do.
 
-    caller  --Policy.grant-->  Grant  --allows(tool)-->  yes or no
+    caller  --Policy.grant-->  CallerPermissions  --allows(tool)-->  yes or no
                                (shared by all callers to whom the same rules apply)
 
 A rule has two sides. *Who*: any of its principals, scopes or groups; none of them given means
@@ -121,24 +121,25 @@ class Policy:
         self.profiles = dict(profiles or {})
         self.profile = profile
         self._profile_grants = {
-            name: Grant(chosen.rules(), "deny") for name, chosen in self.profiles.items()
+            name: CallerPermissions(chosen.rules(), "deny")
+            for name, chosen in self.profiles.items()
         }
         # A request then looks up its names instead of testing every rule.
         self._everybody = [i for i, rule in enumerate(self.rules) if rule.is_for_everybody]
         self._principals = _RuleIndex(rule.principals for rule in self.rules)
         self._scopes = _RuleIndex(rule.scopes for rule in self.rules)
         self._groups = _RuleIndex(rule.groups for rule in self.rules)
-        self._grants: BoundedCache[tuple[tuple[int, ...], str | None], Grant] = BoundedCache(
-            MAX_GRANTS
+        self._grants: BoundedCache[tuple[tuple[int, ...], str | None], CallerPermissions] = (
+            BoundedCache(MAX_GRANTS)
         )
-        self._callers: BoundedCache[_Who, Grant] = BoundedCache(MAX_CALLERS)
+        self._callers: BoundedCache[_Who, CallerPermissions] = BoundedCache(MAX_CALLERS)
 
     @property
     def is_open(self) -> bool:
         """Whether everybody may do everything."""
         return self.default == "allow" and not self.rules and not self.profiles
 
-    def grant(self, caller: Caller) -> Grant:
+    def grant(self, caller: Caller) -> CallerPermissions:
         """What this caller may do."""
         profile = caller.profile or self.profile
         who = (caller.principal, caller.scopes, caller.groups, profile)
@@ -159,7 +160,7 @@ class Policy:
             key = (tuple(sorted(rules)), profile)
             grant = self._grants.get(key) or self._grants.put(
                 key,
-                Grant(
+                CallerPermissions(
                     [self.rules[i] for i in key[0]],
                     self.default,
                     within=None if profile is None else self._profile_grants[profile],
@@ -177,7 +178,7 @@ class Policy:
         if self.is_open:
             return catalog
         grant = self.grant(caller)
-        cache: BoundedCache[Grant, Catalog] = catalog.memo.setdefault(
+        cache: BoundedCache[CallerPermissions, Catalog] = catalog.memo.setdefault(
             _VISIBLE_MEMO, BoundedCache(_MAX_CATALOGS)
         )
         cached = cache.get(grant)
@@ -199,13 +200,13 @@ class Policy:
         return cache.put(grant, visible)
 
 
-class Grant:
+class CallerPermissions:
     """What the rules that apply to a caller let them see and call."""
 
     __slots__ = ("_allow", "_decisions", "_default", "_deny", "_within")
 
     def __init__(
-        self, rules: Sequence[Rule], default: Effect, *, within: Grant | None = None
+        self, rules: Sequence[Rule], default: Effect, *, within: CallerPermissions | None = None
     ) -> None:
         self._within = within
         self._allow = [_Target(rule) for rule in rules if rule.effect == "allow"]

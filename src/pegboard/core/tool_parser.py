@@ -29,6 +29,8 @@ EXTENSION_ID = f"{PREFIX}lazy-tools"
 LAZY_KEY = f"{PREFIX}lazy"
 DETAILS_KEY = f"{PREFIX}details"
 CATEGORY_KEY = f"{PREFIX}category"
+PROMPT_KEYS = ("name", "description", "inputSchema")
+"""The keys of an entry that clients pass on to the model; only these cost tokens."""
 
 MAX_NAMES = 20
 MAX_EXAMPLES = 5

@@ -19,7 +19,7 @@ from pegboard.core.calls import LOCAL_CALLER
 from pegboard.core.tools import Definition, Tool
 from pegboard.modes.auto import MODES_BY_NAME, choose_mode
 from pegboard.modes.mode import View
-from pegboard.tokens import count_tokens
+from pegboard.tokens import count_entry_tokens, count_tokens
 
 T = TypeVar("T")
 
@@ -83,10 +83,8 @@ class TokenCosts:
         by_mode = {"eager": whole}
         for name, mode in MODES_BY_NAME.items():
             if name != "eager":
-                # Clients pass only these keys of an entry to the model.
-                keys = ("name", "description", "inputSchema")
-                entries = [{k: e[k] for k in keys if k in e} for e in await mode.entries(view)]
-                by_mode[name] = await _sum(count_tokens, entries)
+                entries = await mode.entries(view)
+                by_mode[name] = await _sum(lambda entry: count_entry_tokens([entry]), entries)
         complete = view.constant is None
         mode = choose_mode(
             view.options.mode, LOCAL_CALLER, view.listed, view.options, complete=complete

@@ -146,10 +146,24 @@ class _ObservedCall:
         duration = self._options.timer() - self._began  # first: counting is not part of the call
         # Before anything can fail: notes of this call must not leak into the next one.
         _current_notes.reset(self._token)
-        if self._options.count is not None:
-            self._count(self._options.count)
         call, caller, notes = self._call, self._call.caller, self._notes
+        if (count := self._options.count) is not None:
+            # What no layer has counted. A failure to count must not fail the call.
+            try:
+                if notes.tokens_in is None:
+                    notes.tokens_in = count(compact(call.arguments))
+                if notes.tokens_out is None and self.result is not None:
+                    notes.tokens_out = count(result_text(self.result))
+            except Exception:
+                logger.exception("The tokens of a call of %s could not be counted.", call.tool.id)
+            if notes.tokens_out_before is None:
+                notes.tokens_out_before = notes.tokens_out
         outcome, error = _classify_end(self.result, exc)
+        message = None
+        if isinstance(exc, PegboardError):
+            message = preview_message(exc.message)
+        elif outcome != "ok" and self.result is not None:
+            message = preview_message(result_text(self.result)) or None
         finished = CallFinished(
             at=self._at,
             id=call.id,
@@ -174,22 +188,9 @@ class _ObservedCall:
             arguments=call.arguments if self._options.keep_arguments else None,
             handle=notes.handle,
             preview=preview_arguments(call.arguments),
-            message=None if outcome == "ok" else _failure_message(self.result, exc),
+            message=message,
         )
         record_event(self._options.observer, finished)
-
-    def _count(self, count: Callable[[str], int]) -> None:
-        """Count what no layer has counted; a failure to count must not fail the call."""
-        notes = self._notes
-        try:
-            if notes.tokens_in is None:
-                notes.tokens_in = count(compact(self._call.arguments))
-            if notes.tokens_out is None and self.result is not None:
-                notes.tokens_out = count(result_text(self.result))
-        except Exception:
-            logger.exception("The tokens of a call of %s could not be counted.", self._call.tool.id)
-        if notes.tokens_out_before is None:
-            notes.tokens_out_before = notes.tokens_out
 
 
 def _classify_end(
@@ -215,14 +216,6 @@ def _classify_end(
             return "failed", type(exc).__name__
         case _:  # canceled: by the client, a deadline, or shutdown
             return "cancelled", None
-
-
-def _failure_message(result: CallResult | None, exc: BaseException | None) -> str | None:
-    if isinstance(exc, PegboardError):
-        return preview_message(exc.message)
-    if result is None:
-        return None
-    return preview_message(result_text(result)) or None
 
 
 def result_text(result: CallResult) -> str:

@@ -301,19 +301,15 @@ class LearnedShapes:
                 or self._clock() - entry.read_at < MISSING_FOR
             ):
                 return entry
-        return self._entries.put(key, self._load(tool, owner))
-
-    # On disk -----------------------------------------------------------------------------------
-
-    def _load(self, tool: Tool, owner: str) -> _Entry:
         is_declared = tool.returns not in _UNINFORMATIVE
         # A digest takes longer than everything else here, and only what is learned needs one.
         digest = "" if is_declared else tool.digest
         entry = _Entry(tool, digest, None, self._clock(), is_declared)
-        if is_declared or self._folder is None:
-            return entry
-        entry.shape = _read_shape(self._path(entry, owner))
-        return entry
+        if not is_declared and self._folder is not None:
+            entry.shape = _read_shape(self._path(entry, owner))
+        return self._entries.put(key, entry)
+
+    # On disk -----------------------------------------------------------------------------------
 
     def _save(self, entry: _Entry, owner: str) -> None:
         path = self._path(entry, owner)

@@ -59,7 +59,16 @@ def projection_layer(*, count: Count | None = None) -> Layer:
                 )
                 shape = replace(shape, include_fields=fields)
                 call = replace(call, shape=shape)
-            _check_shape(call)
+            if shape.select is None:
+                schema = None if is_text_wrapper(tool.output_schema) else tool.output_schema
+                validate_fields(shape.include_fields, schema, tool.projection_root)
+            else:
+                # Few calls have a `select`, and the import takes milliseconds.
+                from pegboard.core.results.selection import check_expression
+
+                check_expression(shape.select)
+                # No schema describes what is selected.
+                validate_fields(shape.include_fields, None)
             result = await inner(call)  # the complete one, which the cache below may share
             changed = await shape_result(result, shape, tool.projection_root)
             if changed is not result:
@@ -73,20 +82,6 @@ def projection_layer(*, count: Count | None = None) -> Layer:
         return handle
 
     return layer
-
-
-def _check_shape(call: ToolCall) -> None:
-    fields, expression = call.shape.include_fields, call.shape.select
-    if expression is None:
-        schema = call.tool.output_schema
-        known = None if is_text_wrapper(schema) else schema
-        validate_fields(fields, known, call.tool.projection_root)
-        return
-    # Few calls have a `select`, and the import takes milliseconds.
-    from pegboard.core.results.selection import check_expression
-
-    check_expression(expression)
-    validate_fields(fields, None)  # no schema describes what is selected
 
 
 async def shape_result(

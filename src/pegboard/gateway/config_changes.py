@@ -22,7 +22,7 @@ from pegboard.core.json import JsonObject
 from pegboard.errors import ConfigError, NotPermitted
 from pegboard.gateway.config_source import ConfigSource
 from pegboard.install.client_files import FileContent, read_client_file, replace_unchanged
-from pegboard.install.config_editor import add_server, parse_servers
+from pegboard.install.config_editor import add_server, parse_server_table, remove_servers
 
 _PASTED = Path("pasted.json")
 _EXAMPLE = '{"mcpServers": {"NAME": {"command": "npx", "args": ["-y", "PACKAGE"]}}}'
@@ -95,7 +95,7 @@ class ConfigEditor:
         """
         content, table = self._read()
         text = content.text
-        known = parse_servers(text, self.path, table)
+        known = parse_server_table(text, self.path, table)
         for name, entry in pasted.entries.items():
             if name in known:
                 raise ConfigError(f"{self.path} already has a server {name!r}.", server=name)
@@ -118,12 +118,24 @@ class ConfigEditor:
             ConfigError: The file cannot be changed safely.
         """
         content, table = self._read()
-        known = parse_servers(content.text, self.path, table)
+        known = parse_server_table(content.text, self.path, table)
         entry = dict(known.get(name, {}))
         # Some clients write `enabled`, which takes precedence.
         entry.pop("enabled", None)
         entry["disabled"] = disabled
-        text = _replace_entry(content.text, self.path, table, name, entry, is_new=name not in known)
+        if name not in known:  # an imported server: the file gets only what differs
+            text = add_server(content.text, self.path, table, name, entry)
+        elif self.path.suffix == ".toml":
+            import tomlkit
+
+            document: Any = tomlkit.parse(content.text)
+            server = document[table][name]
+            server.pop("enabled", None)
+            server["disabled"] = disabled
+            text = tomlkit.dumps(document)
+        else:
+            without = remove_servers(content.text, self.path, table, [name])
+            text = add_server(without, self.path, table, name, entry)
         configuration = self._check(text)
         found = configuration.disabled if disabled else configuration.upstreams
         if name not in {spec.name for spec in found}:
@@ -155,22 +167,3 @@ class ConfigEditor:
                 raise ConfigError(f"{name} was not added: {reason}", server=name)
         replace_unchanged(content, content.encode(text))
         return self._source.read()
-
-
-def _replace_entry(
-    text: str, path: Path, table: str, name: str, entry: JsonObject, *, is_new: bool
-) -> str:
-    """The text with a changed entry."""
-    if is_new:  # an imported server: the file gets only what differs
-        return add_server(text, path, table, name, entry)
-    if path.suffix == ".toml":
-        import tomlkit
-
-        document: Any = tomlkit.parse(text)
-        server = document[table][name]
-        server.pop("enabled", None)
-        server["disabled"] = entry["disabled"]
-        return tomlkit.dumps(document)
-    from pegboard.install.config_editor import remove_servers
-
-    return add_server(remove_servers(text, path, table, [name]), path, table, name, entry)

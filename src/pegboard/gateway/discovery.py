@@ -40,7 +40,7 @@ from pegboard.upstream.listing import (
     ListingProgress,
     ListingRefresher,
     ListingResult,
-    discover,
+    stream_listings,
 )
 from pegboard.upstream.relay import Relay
 
@@ -158,7 +158,7 @@ class Discovery:
                 tasks.start_soon(self._read_api, name)
             if not servers:
                 return
-            listing = discover(self._pool, servers, bound=bound, progress=self._progress)
+            listing = stream_listings(self._pool, servers, bound=bound, progress=self._progress)
             async with listing as results:
                 async for result in results:
                     await self._handle_result(result)

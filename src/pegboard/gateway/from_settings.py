@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pegboard.config.settings import LimitEntry, ScopeSettings, Settings
+from pegboard.config.settings import ScopeSettings, Settings
 from pegboard.core.options import CodeOptions
 from pegboard.core.policy import Policy, Profile, Rule
 from pegboard.core.token_bucket import RateLimit
@@ -64,26 +64,29 @@ def build_rate_limits(settings: Settings, store: Store) -> RateLimits | None:
     """How much each principal may do; `None` if that is not limited."""
     if not settings.limits:
         return None
-    return RateLimits(store=store, rules=[_build_limit_rule(entry) for entry in settings.limits])
-
-
-def _build_limit_rule(entry: LimitEntry) -> LimitRule:
-    calls, burst = entry.calls, entry.burst
-    requests, request_burst = entry.requests, None
-    if requests is None and calls is not None:
-        requests = calls * REQUESTS_PER_CALL
-        request_burst = None if burst is None else burst * REQUESTS_PER_CALL
-    request_limit = None
-    if requests is not None:
-        request_limit = RateLimit(
-            calls=requests, per=entry.per, burst=request_burst, unit="requests"
+    rules: list[LimitRule] = []
+    for entry in settings.limits:
+        requests, request_burst = entry.requests, None
+        if requests is None and entry.calls is not None:
+            requests = entry.calls * REQUESTS_PER_CALL
+            request_burst = None if entry.burst is None else entry.burst * REQUESTS_PER_CALL
+        request_limit = None
+        if requests is not None:
+            request_limit = RateLimit(
+                calls=requests, per=entry.per, burst=request_burst, unit="requests"
+            )
+        limit = RateLimit(
+            calls=entry.calls, per=entry.per, burst=entry.burst, concurrent=entry.concurrent
         )
-    return LimitRule(
-        limit=RateLimit(calls=calls, per=entry.per, burst=burst, concurrent=entry.concurrent),
-        requests=request_limit,
-        principals=entry.principals,
-        groups=entry.groups,
-    )
+        rules.append(
+            LimitRule(
+                limit=limit,
+                requests=request_limit,
+                principals=entry.principals,
+                groups=entry.groups,
+            )
+        )
+    return RateLimits(store=store, rules=rules)
 
 
 def build_pool_limits(settings: Settings) -> PoolLimits:
@@ -258,21 +261,27 @@ def settings_to_options(settings: Settings) -> dict[str, Any]:
 
     Pins are globs here and ids there: they are matched when the tools are known.
     """
+    rules = settings.risk_rules
+    by_risk: tuple[tuple[Risk, tuple[str, ...]], ...] = (
+        ("destructive", rules.destructive),  # first, because the first match decides
+        ("write", rules.write),
+        ("read", rules.read),
+    )
     return {
         "mode": settings.mode,
         # Decided once: servers that are listed later must not change the list of meta-tools.
         "risk": "split" if settings.risk == "auto" else settings.risk,
         "structured": settings.structured,
         "client_modes": dict(settings.clients),
-        "risk_rules": _build_risk_rules(settings),
+        "risk_rules": {pattern: risk for risk, patterns in by_risk for pattern in patterns},
         "eager_budget": settings.budgets.auto_list,
         "page_tokens": settings.budgets.index_page,
         "page_size": settings.budgets.page_size or None,
         "session_cap": settings.dynamic.cap,
         "enabled_per_search": settings.dynamic.per_search,
         "category_tokens": settings.dynamic.category_tokens,
-        "strict_risk": settings.risk_rules.strict,
-        "dispatch_risk": settings.risk_rules.dispatch,
+        "strict_risk": rules.strict,
+        "dispatch_risk": rules.dispatch,
         "max_parallel": settings.calls.max_concurrency,
         "coerce": settings.calls.coerce,
         # The connection of each server counts it: only that knows when the server waits for a
@@ -311,16 +320,6 @@ def find_data_folder(settings: Settings, environ: Mapping[str, str], config_fold
     if settings.upstreams.folder:
         return config_folder / Path(settings.upstreams.folder).expanduser()
     return home_folder(environ)
-
-
-def _build_risk_rules(settings: Settings) -> dict[str, Risk]:
-    rules = settings.risk_rules
-    by_risk: tuple[tuple[Risk, tuple[str, ...]], ...] = (
-        ("destructive", rules.destructive),  # first, because the first match decides
-        ("write", rules.write),
-        ("read", rules.read),
-    )
-    return {pattern: risk for risk, patterns in by_risk for pattern in patterns}
 
 
 # Observability ---------------------------------------------------------------------------------

@@ -24,16 +24,15 @@ from pegboard.gateway.catalogs import (
 from pegboard.gateway.from_settings import build_logins, close_store, open_store
 from pegboard.gateway.sources import read_api
 from pegboard.oauth.grants import LoginState
-from pegboard.tokens import count_tokens
+from pegboard.tokens import count_entry_tokens
 from pegboard.upstream.catalog_cache import CachedCatalog, CatalogCache, ServerProfile
 from pegboard.upstream.failures import prefix_server_name
-from pegboard.upstream.listing import ListingProgress, ListingResult, discover
+from pegboard.upstream.listing import ListingProgress, ListingResult, stream_listings
 from pegboard.upstream.pool import ConnectionPool
 
 CheckState: TypeAlias = Literal[
     "reachable", "failed", "sign in", "sign in again", "left out", "disabled"
 ]
-_READ_BY_MODELS = ("name", "description", "inputSchema")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +72,7 @@ async def check_servers(
     logins = build_logins(configuration.settings, store)
     async with (
         ConnectionPool(configuration.upstreams, logs=folder / "logs", logins=logins) as pool,
-        discover(pool, bound=bound, progress=progress) as results,
+        stream_listings(pool, bound=bound, progress=progress) as results,
     ):
         async for result in results:
             latency = next(s.latency for s in pool.status() if s.server == result.server)
@@ -147,7 +146,7 @@ def _check_server(
         era=listing.era,
         version=listing.protocol_version,
         tools=len(entries),
-        tokens=_count_entry_tokens(entries),
+        tokens=count_entry_tokens(entries),
         latency=latency,
         login=login,
         seconds=result.seconds,
@@ -184,7 +183,7 @@ async def _check_api(api: OpenApiSpec, catalogs: ServerCatalogs) -> ServerCheck:
         label=catalogs.specs[api.name].label,
         reachable=read.error is None,
         tools=len(entries),
-        tokens=_count_entry_tokens(entries),
+        tokens=count_entry_tokens(entries),
         seconds=anyio.current_time() - began,
         problems=problems,
         state="failed" if read.error else "reachable",
@@ -206,10 +205,3 @@ def _unverified_patterns(server: str, entries: Iterable[JsonObject]) -> Iterator
                 f"{server}: {entry['name']}: these patterns cannot be checked in linear time and "
                 f"are left to the server: {format_patterns(patterns)}"
             )
-
-
-def _count_entry_tokens(entries: Iterable[JsonObject]) -> int:
-    return sum(
-        count_tokens({key: entry[key] for key in _READ_BY_MODELS if key in entry})
-        for entry in entries
-    )

@@ -24,7 +24,7 @@ from pegboard.install.client_files import (
     read_install_record,
 )
 from pegboard.install.clients import Client, Machine, load_clients
-from pegboard.install.config_editor import parse_servers
+from pegboard.install.config_editor import parse_server_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,4 +89,4 @@ def inspect_client(client: Client, machine: Machine, path: Path | None = None) -
 def _server_names(path: Path, client: Client) -> tuple[str, ...]:
     if not path.exists():
         return ()
-    return tuple(parse_servers(read_document(path).text, path, client.table))
+    return tuple(parse_server_table(read_document(path).text, path, client.table))

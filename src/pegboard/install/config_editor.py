@@ -62,7 +62,7 @@ def empty_document(path: Path, table: str) -> str:
             return f'{{\n  "{table}": {{}}\n}}\n'
 
 
-def parse_servers(text: str, path: Path, table: str) -> dict[str, JsonObject]:
+def parse_server_table(text: str, path: Path, table: str) -> dict[str, JsonObject]:
     """The table of servers; empty if the file has none.
 
     Raises:
@@ -101,7 +101,7 @@ def copy_servers(text: str, path: Path, table: str, source: str, names: Sequence
     """The text with some servers of another text of the same syntax."""
     if not names:
         return text
-    servers = parse_servers(source, path, table)
+    servers = parse_server_table(source, path, table)
     new = {name: entry for name, entry in servers.items() if name in names}
     return _edit(text, path, table, lambda e: e.copy(text, table, source, names), new=new)
 

@@ -56,7 +56,7 @@ from pegboard.install.config_editor import (
     add_server,
     copy_servers,
     empty_document,
-    parse_servers,
+    parse_server_table,
     remove_servers,
 )
 
@@ -136,7 +136,8 @@ def plan_install(
     path = file.absolute() if file else machine.client_file(client)
     folder = install_folder(client, machine, path)
     content = read_client_file(path)
-    parse_servers(content.text, path, client.table)  # reject an unknown layout before anything else
+    # Reject an unknown layout before anything else.
+    parse_server_table(content.text, path, client.table)
     record = read_install_record(folder)
     before = content.data if record is None else restore_content(client, folder, record, content)
     settings = ServedSettings.read(folder, client).with_choice(mode, profile, machine.user_config)
@@ -163,7 +164,7 @@ def _with_changes(plan: Plan, serve: Sequence[str], keep: Mapping[str, str]) -> 
     """The plan with everything to write, computed from what uninstalling would leave."""
     client, path, table = plan.client, plan.path, plan.client.table
     text = FileContent(path, plan.before).text
-    servers = parse_servers(text, path, table)
+    servers = parse_server_table(text, path, table)
     if NAME in servers:
         raise located_error(
             path,
@@ -199,7 +200,7 @@ def _is_installed(plan: Plan, record: InstallRecord) -> bool:
     if not plan.changes_file or plan.content.data is None:
         return False
     saved = _read(plan.folder.servers)
-    now = parse_servers(plan.content.text, plan.path, plan.client.table)
+    now = parse_server_table(plan.content.text, plan.path, plan.client.table)
     is_same = now.get(NAME) == plan.entry and not set(now) & set(plan.moved)
     return is_same and saved is not None and digest_bytes(saved) == record.kept
 
@@ -257,7 +258,7 @@ def restore_content(
             return backup
     path, table = content.path, client.table
     text = content.text if content.text.strip() else empty_document(path, table)
-    servers = parse_servers(text, path, table)
+    servers = parse_server_table(text, path, table)
     if entry := servers.get(NAME):
         words = entry.get("command") or entry.get("cmd")
         command = words[0] if isinstance(words, list) and words else words
@@ -266,7 +267,7 @@ def restore_content(
             text = remove_servers(text, path, table, [NAME])
     source = (saved or b"").decode("utf-8") or empty_document(path, table)
     # A user may have added a moved server again; theirs wins.
-    missing = [n for n in parse_servers(source, folder.servers, table) if n not in servers]
+    missing = [n for n in parse_server_table(source, folder.servers, table) if n not in servers]
     return content.encode(copy_servers(text, path, table, source, missing))
 
 

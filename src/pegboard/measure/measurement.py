@@ -132,11 +132,17 @@ async def measure(
     def count(text: Json) -> int:
         return count_tokens(text, tokenizer) if text else 0
 
+    by_server: dict[str, list[int]] = {}
+    for tool in enabled:  # tools without a server belong to the board
+        by_server.setdefault(tool.server or board.name, []).append(counts[tool.id])
+    servers = [ServerCost(name, len(tokens), sum(tokens)) for name, tokens in by_server.items()]
+    # The most expensive first; by name where they cost the same, so that reports are comparable.
+    servers.sort(key=lambda server: (-server.tokens, server.name))
     return Measurement(
         tokenizer=tokenizer,
         use=use,
         prices=prices,
-        servers=_servers(board.name, enabled, counts),
+        servers=tuple(servers),
         tools=tuple(
             ToolCost(tool.id, tool.server, counts[tool.id], count(tool.output_schema or ""))
             for tool in enabled
@@ -163,18 +169,6 @@ def format_percent(part: float) -> str:
 def format_difference(saved: float) -> str:
     """A saving in words: `12.3% less`, or `more` if it is negative."""
     return f"{format_percent(saved)} less" if saved >= 0 else f"{format_percent(-saved)} more"
-
-
-def _servers(
-    board: str, tools: Sequence[Tool], counts: Mapping[str, int]
-) -> tuple[ServerCost, ...]:
-    """All servers, the most expensive first; tools without a server belong to the board."""
-    groups: dict[str, list[int]] = {}
-    for tool in tools:
-        groups.setdefault(tool.server or board, []).append(counts[tool.id])
-    costs = [ServerCost(name, len(tokens), sum(tokens)) for name, tokens in groups.items()]
-    # By name where they cost the same, so that two reports can be compared.
-    return tuple(sorted(costs, key=lambda s: (-s.tokens, s.name)))
 
 
 Kind: TypeAlias = Literal[
@@ -224,30 +218,28 @@ def find_expensive_tools(
     """The most expensive tools of a catalog, with the reasons."""
     ranked = sorted(tools, key=lambda t: (-cost(t), t.id))[:limit]
     enums = Counter(enum for tool in tools for enum in _enums(tool.input_schema))
-    return [
-        ExpensiveTool(t.id, t.server, cost(t), tuple(_reasons(t, enums, count))) for t in ranked
-    ]
-
-
-def _reasons(tool: Tool, enums: Counter[str], count: Count) -> list[Reason]:
-    nodes = list(_nodes(tool.input_schema))
-    parameters = sum(
-        count(node["description"])
-        for node, depth in nodes
-        if depth and isinstance(node.get("description"), str)
-    )
-    own_enums = Counter(_enums(tool.input_schema))
-    found: list[tuple[Kind, int]] = [
-        ("long description", _if_over(count(tool.description), LONG_DESCRIPTION)),
-        ("long parameters", _if_over(parameters, LONG_PARAMETERS)),
-        # An enum that the catalog has once cannot be shared; only repetitions are worth advice.
-        ("repeated enum", sum(count(e) * n for e, n in own_enums.items() if enums[e] > 1)),
-        # Callers rarely get arguments right that are nested deeper.
-        ("deep schema", sum(count(node) for node, depth in nodes if depth == DEEP)),
-        ("output schema", _if_over(count(tool.output_schema or ""), LARGE_OUTPUT)),
-    ]
-    reasons = [Reason(kind, tokens, _ADVICE[kind]) for kind, tokens in found if tokens]
-    return sorted(reasons, key=lambda r: -r.tokens)
+    expensive: list[ExpensiveTool] = []
+    for tool in ranked:
+        nodes = list(_nodes(tool.input_schema))
+        parameters = sum(
+            count(node["description"])
+            for node, depth in nodes
+            if depth and isinstance(node.get("description"), str)
+        )
+        own_enums = Counter(_enums(tool.input_schema))
+        found: list[tuple[Kind, int]] = [
+            ("long description", _if_over(count(tool.description), LONG_DESCRIPTION)),
+            ("long parameters", _if_over(parameters, LONG_PARAMETERS)),
+            # An enum that the catalog has once cannot be shared; only repetitions are worth advice.
+            ("repeated enum", sum(count(e) * n for e, n in own_enums.items() if enums[e] > 1)),
+            # Callers rarely get arguments right that are nested deeper.
+            ("deep schema", sum(count(node) for node, depth in nodes if depth == DEEP)),
+            ("output schema", _if_over(count(tool.output_schema or ""), LARGE_OUTPUT)),
+        ]
+        reasons = [Reason(kind, tokens, _ADVICE[kind]) for kind, tokens in found if tokens]
+        reasons.sort(key=lambda reason: -reason.tokens)
+        expensive.append(ExpensiveTool(tool.id, tool.server, cost(tool), tuple(reasons)))
+    return expensive
 
 
 def _if_over(tokens: int, limit: int) -> int:

@@ -21,9 +21,8 @@ from pegboard.measure.session_costs import DiscoveryCost
 from pegboard.modes.instructions import build_instructions
 from pegboard.modes.mode import View, ViewRequest
 from pegboard.server.tool_methods import ToolMethods, ToolRequest
-from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
+from pegboard.tokens import DEFAULT_TOKENIZER, count_entry_tokens, count_tokens, extract_prompt_part
 
-READ_BY_MODELS = ("name", "description", "inputSchema")
 SAMPLE = 10
 
 
@@ -54,8 +53,23 @@ async def measure_modes(
     for mode in MODES:
         entries = await list_entries(board, mode)
         listed = count_entry_tokens(entries, tokenizer)
-        finding = _mean(
-            [await _find(board, catalog, mode, tool, listed, tokenizer) for tool in tools]
+        answers: list[list[int]] = []
+        growth = 0
+        for tool in tools:
+            client = _SimulatedClient(board, mode)
+            if mode == "stub":
+                # The client fetches the definition and adds it to the list that it sends to the
+                # model.
+                growth += count_tokens(await client.describe(tool), tokenizer)
+            steps = _discovery_steps(mode, tool, catalog)
+            answers.append([count_tokens(await client.call(*step), tokenizer) for step in steps])
+            if mode == "dynamic":
+                # What the search finds becomes a listed tool: the list itself grows.
+                grown = count_entry_tokens(await client.list_entries(), tokenizer) - listed
+                growth += max(grown, 0)
+        finding = DiscoveryCost(
+            tuple(sum(column) / len(tools) for column in zip(*answers, strict=True)),
+            growth / max(len(tools), 1),
         )
         costs[mode] = ModeCost(
             mode=mode,
@@ -80,49 +94,11 @@ async def list_entries(board: Pegboard, mode: ModeName) -> list[JsonObject]:
     return await _SimulatedClient(board, mode).list_entries()
 
 
-def count_entry_tokens(entries: Sequence[JsonObject], tokenizer: str = DEFAULT_TOKENIZER) -> int:
-    """Tokens that a model reads of `tools/list` entries."""
-    return sum(
-        count_tokens({k: entry[k] for k in READ_BY_MODELS if k in entry}, tokenizer)
-        for entry in entries
-    )
-
-
 def sample_evenly(tools: Sequence[Tool], count: int) -> list[Tool]:
     """`count` tools, spread evenly over the sequence, or all if there are fewer."""
     if len(tools) <= count:
         return list(tools)
     return [tools[index * len(tools) // count] for index in range(count)]
-
-
-async def _find(
-    board: Pegboard, catalog: Catalog, mode: ModeName, tool: Tool, listed: int, tokenizer: str
-) -> DiscoveryCost:
-    """The cost of finding one tool."""
-    client = _SimulatedClient(board, mode)
-    if mode == "eager":
-        return DiscoveryCost()
-    if mode == "stub":
-        # The client fetches the definition and adds it to the list that it sends to the model.
-        return DiscoveryCost(growth=count_tokens(await client.describe(tool), tokenizer))
-    steps = _discovery_steps(mode, tool, catalog)
-    answers = [count_tokens(await client.call(*step), tokenizer) for step in steps]
-    if mode == "dynamic":
-        # What the search finds becomes a listed tool: the list itself grows.
-        growth = count_entry_tokens(await client.list_entries(), tokenizer) - listed
-        return DiscoveryCost(tuple(answers), max(growth, 0))
-    return DiscoveryCost(tuple(answers))
-
-
-def _mean(findings: Sequence[DiscoveryCost]) -> DiscoveryCost:
-    if not findings:
-        return DiscoveryCost()
-    count = len(findings)
-    columns = zip(*(f.answers for f in findings), strict=True)
-    return DiscoveryCost(
-        answers=tuple(sum(column) / count for column in columns),
-        growth=sum(f.growth for f in findings) / count,
-    )
 
 
 # --- the steps to a definition --------------------------------------------------------------------
@@ -188,7 +164,7 @@ class _SimulatedClient:
         if not found["tools"]:
             raise PegboardError(f"{tool.id} is listed but cannot be described.", tool=tool.id)
         schema = found["tools"][0]["schema"]
-        return {key: schema[key] for key in READ_BY_MODELS if key in schema}
+        return extract_prompt_part(schema)
 
     async def _request(self, method: str, params: JsonObject) -> JsonObject:
         request = ToolRequest(method, params, self._caller, session=self._session)

@@ -1,7 +1,7 @@
 """How well search finds the right tool, compared with a textbook baseline.
 
     queries = read_queries(path)
-    metrics = evaluate(queries, build_rankers(board.index))
+    metrics = evaluate_rankers(queries, build_rankers(board.index))
 
 A ranker is a function from a query to tool ids, best first, so any other can be compared too.
 """
@@ -151,7 +151,7 @@ def find_misses(
             yield judged, ranking[:5]
 
 
-def evaluate(
+def evaluate_rankers(
     queries: Sequence[JudgedQuery],
     rankers: Mapping[str, Ranker],
     progress: Callable[[int, int], None] = lambda done, total: None,
@@ -163,43 +163,34 @@ def evaluate(
         rankers: By name.
         progress: Called with the number of queries done and the total, over all rankers.
     """
-    total = len(queries) * len(rankers)
-
-    def with_progress(judged: Sequence[JudgedQuery], before: int) -> Iterator[JudgedQuery]:
-        for number, one in enumerate(judged, before + 1):
-            yield one
-            progress(number, total)
-
-    return {
-        name: _measure(with_progress(queries, at * len(queries)), ranker)
-        for at, (name, ranker) in enumerate(rankers.items())
-    }
-
-
-def _measure(queries: Iterable[JudgedQuery], ranker: Ranker) -> QualityMetrics:
-    ranker("warm up")  # the first search of an index may have to build parts of it
-    rows: list[dict[str, float]] = []
-    times: list[float] = []
-    refusals: list[bool] = []
-    for judged in queries:
-        start = time.perf_counter()
-        ranking = ranker(judged.query)
-        times.append((time.perf_counter() - start) * 1e3)
-        if judged.relevant:
-            rows.append(score_ranking(ranking, judged.relevant))
-        else:
-            refusals.append(not ranking)
-    means = {name: statistics.fmean(row[name] for row in rows) for name in rows[0]}
-    # `quantiles` needs at least two values.
-    p95 = statistics.quantiles(times, n=20)[-1] if len(times) > 1 else times[0]
-    return QualityMetrics(
-        len(rows),
-        **means,
-        p50_ms=statistics.median(times),
-        p95_ms=p95,
-        unanswerable=len(refusals),
-        refused=sum(refusals),
-    )
+    done, total = 0, len(queries) * len(rankers)
+    metrics: dict[str, QualityMetrics] = {}
+    for name, ranker in rankers.items():
+        ranker("warm up")  # the first search of an index may have to build parts of it
+        rows: list[dict[str, float]] = []
+        times: list[float] = []
+        refusals: list[bool] = []
+        for judged in queries:
+            start = time.perf_counter()
+            ranking = ranker(judged.query)
+            times.append((time.perf_counter() - start) * 1e3)
+            if judged.relevant:
+                rows.append(score_ranking(ranking, judged.relevant))
+            else:
+                refusals.append(not ranking)
+            done += 1
+            progress(done, total)
+        # `quantiles` needs at least two values.
+        p95 = statistics.quantiles(times, n=20)[-1] if len(times) > 1 else times[0]
+        metrics[name] = QualityMetrics(
+            len(rows),
+            **{metric: statistics.fmean(row[metric] for row in rows) for metric in rows[0]},
+            p50_ms=statistics.median(times),
+            p95_ms=p95,
+            unanswerable=len(refusals),
+            refused=sum(refusals),
+        )
+    return metrics
 
 
 def score_ranking(ranking: Sequence[str], relevant: frozenset[str]) -> dict[str, float]:

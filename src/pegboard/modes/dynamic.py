@@ -17,6 +17,7 @@ from dataclasses import replace
 from pegboard.core.calls import CallResult
 from pegboard.core.json import JsonObject, compact
 from pegboard.core.token_budget import estimate_tokens
+from pegboard.core.tool_parser import PROMPT_KEYS
 from pegboard.core.tools import Tool
 from pegboard.modes.call_tools import build_single_call_tool
 from pegboard.modes.list_entries import full_entry
@@ -27,8 +28,6 @@ from pegboard.modes.search_tools import (
     reply_to_search,
     run_search,
 )
-
-_READ_BY_MODELS = ("name", "description", "inputSchema")
 
 
 class DynamicMode:
@@ -97,5 +96,5 @@ def _find_whole_category(view: View, query: str, category: str | None) -> Sequen
         return ()
     entries = [_entry(view, tool) for tool in members]
     # An estimate, because counting tokens would cost more than the answer.
-    read = "".join(compact(e.get(key, "")) for e in entries for key in _READ_BY_MODELS)
+    read = "".join(compact(e.get(key, "")) for e in entries for key in PROMPT_KEYS)
     return members if estimate_tokens(read) <= view.options.category_tokens else ()

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from textwrap import indent
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -180,23 +180,36 @@ async def run_search(view: View, arguments: JsonObject) -> list[Need]:
     limit = DEFAULT_LIMIT if given is None else int(min(given, MAX_LIMIT))
     category = check_category(view.catalog, arguments.get("category"))
     needs: list[Need] = []
-    for query in read_queries(arguments):
-        needs.append(_search_one(view, query, limit=limit, category=category))
+    for query in parse_queries(arguments):
+        began = time.perf_counter()
+        matches = view.search(query, limit=MAX_LIMIT, category=category)
+        answered = SearchAnswered(
+            at=time.time(),
+            mode=view.caller.mode or "",
+            matches=len(matches),
+            duration=time.perf_counter() - began,
+            principal=view.caller.principal,
+            client=view.caller.client,
+            query=query,
+            found=tuple(match.tool.id for match in matches[:limit]),
+        )
+        record_event(view.observer, answered)
+        needs.append(Need(query, matches[:limit], len(matches), has_limit=given is not None))
         await checkpoint()
-    return needs if given is None else [replace(need, has_limit=True) for need in needs]
+    return needs
 
 
-def read_queries(arguments: JsonObject) -> list[str]:
+def parse_queries(arguments: JsonObject) -> list[str]:
     """The queries of a search, each once; some agents put several into one text.
 
     Raises:
         InvalidArguments: There are none, or too many.
     """
-    from pegboard.core.search.queries import split_lines
+    from pegboard.core.search.queries import split_query_lines
 
     given: Json = arguments.get("queries") or arguments.get("query") or []
     texts = [given] if isinstance(given, str) else given
-    lines = (line.strip() for text in texts for line in split_lines(text))
+    lines = (line.strip() for text in texts for line in split_query_lines(text))
     queries = [query for query in dict.fromkeys(lines) if query]
     if not queries:
         raise InvalidArguments(
@@ -207,25 +220,6 @@ def read_queries(arguments: JsonObject) -> list[str]:
             f"{len(queries)} queries at once are too many: at most {MAX_QUERIES}.", field="queries"
         )
     return queries
-
-
-def _search_one(view: View, query: str, *, limit: int, category: str | None) -> Need:
-    began = time.perf_counter()
-    matches = view.search(query, limit=MAX_LIMIT, category=category)
-    record_event(
-        view.observer,
-        SearchAnswered(
-            at=time.time(),
-            mode=view.caller.mode or "",
-            matches=len(matches),
-            duration=time.perf_counter() - began,
-            principal=view.caller.principal,
-            client=view.caller.client,
-            query=query,
-            found=tuple(match.tool.id for match in matches[:limit]),
-        ),
-    )
-    return Need(query, matches[:limit], len(matches))
 
 
 def needs_to_text(view: View, needs: Sequence[Need], detail: Detail | None) -> str:
@@ -310,9 +304,30 @@ def _split_by_confidence(need: Need, shown: set[str]) -> tuple[list[Match], list
 def needs_to_json(view: View, needs: Sequence[Need], detail: Detail | None) -> JsonObject:
     """An answer as structured content: `matches` for one query, `needs` for several."""
     detail = detail or "signature"
+    shorter = {
+        "name": ("name", "score"),
+        "summary": ("name", "summary", "category", "server", "score"),
+    }
     parts: list[JsonObject] = []
     for need in needs:
-        matches = [_match(view, match, detail) for match in need.matches]
+        matches: list[JsonObject] = []
+        for match in need.matches:
+            tool = match.tool
+            entry: JsonObject = {
+                "name": view.catalog.address(tool),
+                "category": group_name(tool) if tool.category else None,
+                "server": tool.server,
+                "signature": signature_with_address(view.catalog, tool),
+                "summary": tool.summary,
+                "returns": view.returns(tool) or None,
+                "score": round(match.score, 4),
+                "risk": tool.risk,
+                "risk_source": tool.risk_source,
+            }
+            if detail == "full":
+                entry["inputSchema"] = tool.input_schema
+            keys = shorter.get(detail, tuple(entry))
+            matches.append({key: entry[key] for key in keys})
         part: JsonObject = {"matches": matches, "total": need.total}
         top = need.matches[0].tool if matches and detail != "name" else None
         if top is not None and (text := get_server_instructions(view, top, _SEARCH_INSTRUCTIONS)):
@@ -411,11 +426,9 @@ async def _describe(view: View, arguments: JsonObject) -> CallResult:
 def get_server_instructions(view: View, tool: Tool, limit: int | None = None) -> str:
     """How the server of a tool says its tools are used; empty if it says nothing."""
     text = view.instructions.get(tool.server or "", "")
-    return text if limit is None else _first_sentences(text, limit)
-
-
-def _first_sentences(text: str, limit: int) -> str:
-    """The beginning of a text as one line, up to the end of a sentence where there is one."""
+    if limit is None:
+        return text
+    # The beginning as one line, up to the end of a sentence where there is one.
     line = sanitize_line(text, limit)
     end = max(line.rfind(". "), line.rfind("! ")) + 1
     return line[:end] if line.endswith(ELLIPSIS) and end else line
@@ -497,28 +510,6 @@ def _marks(view: View, tool: Tool) -> str:
     if not tool.enabled:
         marks.append("disabled")
     return f" [{', '.join(marks)}]" if marks else ""
-
-
-def _match(view: View, match: Match, detail: Detail) -> JsonObject:
-    tool = match.tool
-    shape: JsonObject = {
-        "name": view.catalog.address(tool),
-        "category": group_name(tool) if tool.category else None,
-        "server": tool.server,
-        "signature": signature_with_address(view.catalog, tool),
-        "summary": tool.summary,
-        "returns": view.returns(tool) or None,
-        "score": round(match.score, 4),
-        "risk": tool.risk,
-        "risk_source": tool.risk_source,
-    }
-    if detail == "full":
-        shape["inputSchema"] = tool.input_schema
-    shorter = {
-        "name": ("name", "score"),
-        "summary": ("name", "summary", "category", "server", "score"),
-    }
-    return {k: shape[k] for k in shorter[detail]} if detail in shorter else shape
 
 
 def categories_to_json(categories: Sequence[Category]) -> list[JsonObject]:

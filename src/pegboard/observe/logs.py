@@ -10,12 +10,12 @@ import json
 import logging
 import sys
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
+from pegboard.core.caches import BoundedCache
 from pegboard.core.events import (
     BreakerChanged,
     CallFinished,
@@ -134,7 +134,8 @@ class RepeatFilter(logging.Filter):
         self._burst = burst
         self._interval = interval
         self._clock = clock
-        self._counts: OrderedDict[tuple[str, int, str], list[float]] = OrderedDict()
+        self._counts: BoundedCache[tuple[str, int, str], tuple[float, int]]
+        self._counts = BoundedCache(_MAX_COMPARED)
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether a record is written."""
@@ -142,16 +143,14 @@ class RepeatFilter(logging.Filter):
             return True
         # The beginning only: arguments such as addresses differ from line to line.
         key, now = (record.name, record.levelno, str(record.msg)[:_COMPARED_CHARS]), self._clock()
-        began, count = self._counts.pop(key, (now, 0))
+        began, count = self._counts.get(key) or (now, 0)
         if now - began >= self._interval:
-            dropped = int(count) - self._burst
+            dropped = count - self._burst
             if dropped > 0:
                 record.msg = f"{record.getMessage()} ({dropped} more lines like this left out)"
                 record.args = ()
             began, count = now, 0
-        self._counts[key] = [began, count + 1]
-        if len(self._counts) > _MAX_COMPARED:
-            self._counts.popitem(last=False)
+        self._counts.put(key, (began, count + 1))
         return count < self._burst
 
 

@@ -60,10 +60,32 @@ class CallSpans:
     def record(self, event: Event) -> None:
         """Open or close a span."""
         match event:
-            case CallStarted():
-                self._start(event)
-            case CallFinished():
-                self._finish(event)
+            case CallStarted() if self._is_wanted(event):
+                attributes = {
+                    "gen_ai.operation.name": "execute_tool",
+                    "gen_ai.tool.name": event.tool,
+                    "pegboard.call.id": event.id,
+                    "pegboard.run.id": event.parent,
+                    "pegboard.upstream": event.upstream,
+                    "pegboard.principal": event.principal,
+                    "pegboard.client": event.client,
+                    "pegboard.mode": event.mode,
+                    "pegboard.via": event.via,
+                }
+                self._open_span(f"execute_tool {event.tool}", event, attributes)
+            case CallFinished() if event.id in self._open:
+                attributes = {
+                    "pegboard.outcome": event.outcome,
+                    "error.type": event.error,
+                    "pegboard.attempts": event.attempts,
+                    "pegboard.cached": event.cached,
+                    "pegboard.spilled": event.spilled,
+                    "pegboard.tokens.in": event.tokens_in,
+                    "pegboard.tokens.out_before": event.tokens_out_before,
+                    "pegboard.tokens.out": event.tokens_out,
+                    "pegboard.tokens.estimated": event.tokens_estimated or None,
+                }
+                self._close_span(event, attributes)
             case RunStarted() if self._is_wanted(event):
                 # The span of a program is current while it runs, so its calls become children.
                 attributes = {
@@ -87,38 +109,6 @@ class CallSpans:
                 self._close_span(event, attributes)
             case _:
                 pass
-
-    def _start(self, event: CallStarted) -> None:
-        if not self._is_wanted(event):
-            return
-        attributes = {
-            "gen_ai.operation.name": "execute_tool",
-            "gen_ai.tool.name": event.tool,
-            "pegboard.call.id": event.id,
-            "pegboard.run.id": event.parent,
-            "pegboard.upstream": event.upstream,
-            "pegboard.principal": event.principal,
-            "pegboard.client": event.client,
-            "pegboard.mode": event.mode,
-            "pegboard.via": event.via,
-        }
-        self._open_span(f"execute_tool {event.tool}", event, attributes)
-
-    def _finish(self, event: CallFinished) -> None:
-        if event.id not in self._open:
-            return
-        attributes = {
-            "pegboard.outcome": event.outcome,
-            "error.type": event.error,
-            "pegboard.attempts": event.attempts,
-            "pegboard.cached": event.cached,
-            "pegboard.spilled": event.spilled,
-            "pegboard.tokens.in": event.tokens_in,
-            "pegboard.tokens.out_before": event.tokens_out_before,
-            "pegboard.tokens.out": event.tokens_out,
-            "pegboard.tokens.estimated": event.tokens_estimated or None,
-        }
-        self._close_span(event, attributes)
 
     def _is_wanted(self, event: CallStarted | RunStarted) -> bool:
         # Without an SDK nothing is exported; a client's trace is continued anyway.

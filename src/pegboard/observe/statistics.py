@@ -19,8 +19,6 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-import anyio
-
 from pegboard.core.caches import BoundedCache
 from pegboard.core.calls import LOCAL_CALLER
 from pegboard.core.circuit_breaker import BreakerState
@@ -168,7 +166,38 @@ class LiveStatistics:
         # The dashboard may take a snapshot in another thread meanwhile.
         with self._lock:
             self.changes += 1
-            self._add(event)
+            match event:
+                case CallStarted():
+                    self._in_flight += 1
+                case CallFinished():
+                    # Never below zero: the journal of another process has only ends, no starts.
+                    self._in_flight = max(0, self._in_flight - 1)
+                    self._count(event)
+                    if event.parent is not None:
+                        calls = self._run_calls.get(event.parent)
+                        if calls is None:
+                            calls = self._run_calls.put(event.parent, [])
+                        # The first ones: they explain a run better than its last.
+                        if len(calls) < _MAX_CALLS_PER_RUN:
+                            calls.append(event)
+                case CallRejected() | ListAnswered() | SearchAnswered() | DescribeAnswered():
+                    self._count(event)
+                case RunFinished():
+                    self._count(event)
+                case BreakerChanged():
+                    name = f"{event.scope}:{event.name}"
+                    if event.state == "closed":
+                        self._breakers.pop(name, None)
+                    elif name in self._breakers or self._has_room(self._breakers):
+                        self._breakers[name] = event.state
+                case UpstreamStateChanged():
+                    states = self._upstream_states
+                    if event.upstream in states or self._has_room(states):
+                        states[event.upstream] = event.state
+                case StoreStateChanged():
+                    self._store_available = event.available
+                case _:
+                    pass
 
     def snapshot(self) -> JsonObject:
         """All statistics as they are now."""
@@ -238,39 +267,6 @@ class LiveStatistics:
         if principal == LOCAL_CALLER.principal and not self._by_principal:
             return self._total
         return self._by_principal.get(principal) or _Statistics(0, 0)
-
-    def _add(self, event: Event) -> None:
-        match event:
-            case CallStarted():
-                self._in_flight += 1
-            case CallFinished():
-                # Never below zero: the journal of another process has only ends, no starts.
-                self._in_flight = max(0, self._in_flight - 1)
-                self._count(event)
-                if event.parent is not None:
-                    calls = self._run_calls.get(event.parent)
-                    if calls is None:
-                        calls = self._run_calls.put(event.parent, [])
-                    # The first ones: they explain a run better than its last.
-                    if len(calls) < _MAX_CALLS_PER_RUN:
-                        calls.append(event)
-            case CallRejected() | ListAnswered() | SearchAnswered() | DescribeAnswered():
-                self._count(event)
-            case RunFinished():
-                self._count(event)
-            case BreakerChanged():
-                name = f"{event.scope}:{event.name}"
-                if event.state == "closed":
-                    self._breakers.pop(name, None)
-                elif name in self._breakers or self._has_room(self._breakers):
-                    self._breakers[name] = event.state
-            case UpstreamStateChanged():
-                if event.upstream in self._upstream_states or self._has_room(self._upstream_states):
-                    self._upstream_states[event.upstream] = event.state
-            case StoreStateChanged():
-                self._store_available = event.available
-            case _:
-                pass
 
     def _count(self, event: _CountedEvent) -> None:
         self._total.add(event)
@@ -411,7 +407,6 @@ class InFlight:
 
     def __init__(self) -> None:
         self._calls: dict[str, CallStarted] = {}
-        self._changed = anyio.Event()
 
     def record(self, event: Event) -> None:
         """Note a start or an end."""
@@ -420,8 +415,6 @@ class InFlight:
                 self._calls[event.id] = event
             case CallFinished():
                 self._calls.pop(event.id, None)
-                if not self._calls:
-                    self._changed.set()
             case _:
                 pass
 
@@ -432,11 +425,3 @@ class InFlight:
     def calls(self) -> tuple[CallStarted, ...]:
         """The calls in progress, oldest first."""
         return tuple(self._calls.values())
-
-    async def drained(self, timeout: float) -> bool:
-        """Wait until no call is in progress; whether that happened within `timeout` seconds."""
-        with anyio.move_on_after(timeout):
-            while self._calls:
-                self._changed = anyio.Event()
-                await self._changed.wait()
-        return not self._calls

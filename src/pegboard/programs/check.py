@@ -14,11 +14,10 @@ from dataclasses import dataclass
 
 from pegboard.core.code.diagnostics import Mistake, parse_diagnostics
 from pegboard.core.code.program_tools import ProgramTools, describe_tool
-from pegboard.core.code.steps import ProgramRejected, SandboxLimits
+from pegboard.core.code.steps import SandboxLimits
 from pegboard.core.code.stubs import Stubs, ToolTypes, build_stubs, unwrap_result_schema
 from pegboard.core.options import CodeOptions
 from pegboard.core.tools import Tool
-from pegboard.ports import Sandbox
 from pegboard.programs.scope import RunScope
 
 _AWAITS = re.compile(r"\b(?:await|async)\b")
@@ -77,23 +76,6 @@ def prepare_program(scope: RunScope, source: str, *, may_write: bool = True) -> 
             schema = None  # text that is JSON reaches a program as its value
         types.append(ToolTypes(name, tool.input_schema, schema, is_learned))
     return PreparedProgram(source, named, build_stubs(types, is_async=is_async), is_async, refused)
-
-
-async def check_program(
-    sandbox: Sandbox, scope: RunScope, options: CodeOptions, source: str
-) -> list[Mistake]:
-    """All findings about a program, without making any of its calls."""
-    prepared = prepare_program(scope, source)
-    async with sandbox.open(build_sandbox_limits(options), prepared.stubs.text) as session:
-        try:
-            await session.start(
-                prepared.source, prepared.tools, stops=lambda name: True, is_async=prepared.is_async
-            )
-        except ProgramRejected as exc:
-            return prepared.find_mistakes(exc.findings)
-        except Exception:
-            return []  # it fails when it runs, which is not what was asked
-    return []
 
 
 def build_sandbox_limits(

@@ -5,9 +5,9 @@ The functions at the end write a run as the result of the meta-tool that started
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import replace
 
+from pegboard.core.caches import BoundedCache
 from pegboard.core.calls import CallResult, ToolCall
 from pegboard.core.code.ledger import CallRecord, Ledger
 from pegboard.core.code.run_report import RunReport
@@ -39,7 +39,7 @@ class ProgramRunner:
         self.sandbox = sandbox
         self.storage = RunStorage(store, options.record_ttl)
         self._observer = observer
-        self._refused_once: OrderedDict[str, None] = OrderedDict()
+        self._refused_once: BoundedCache[str, None] = BoundedCache(_MAX_RESENT)
 
     async def run(self, scope: RunScope, request: RunRequest) -> RunReport:
         """Check and run one program, or continue one that was suspended.
@@ -108,9 +108,7 @@ class ProgramRunner:
 
     def remember_refused(self, principal: str, program: str) -> None:
         """Let the same program pass the next time."""
-        self._refused_once[digest([principal, program])] = None
-        if len(self._refused_once) > _MAX_RESENT:
-            self._refused_once.popitem(last=False)
+        self._refused_once.put(digest([principal, program]), None)
 
     def record(self, event: RunStarted | RunFinished) -> None:
         """Pass an event to the observer."""

@@ -13,7 +13,7 @@ too, unless the configuration or a cached catalog has changed. So they are saved
 The server still handles every request, so its state is what it would have been. Where its own
 answer differs, the record is replaced and the client is notified that the list has changed.
 
-Only the standard library is imported here, and only its cheap parts: that is the point.
+Only the standard library and `private_files` are imported here, and only cheap parts of them.
 """
 
 from __future__ import annotations
@@ -62,21 +62,20 @@ class AnswerRecord:
         cls, config: Path, environ: Mapping[str, str], *, mode: str | None = None, version: str = ""
     ) -> AnswerRecord:
         """The record of a configuration file as it would be served now."""
-        folder = environ.get("PEGBOARD_HOME")
-        if folder is None:
-            from platformdirs import user_cache_dir
+        from pegboard.private_files import home_folder
 
-            folder = user_cache_dir("pegboard", appauthor=False)
         ours = sorted(item for item in environ.items() if item[0].startswith("PEGBOARD_"))
         place = [os.path.abspath(config), os.getcwd(), environ.get("HOME")]
         start = _digest([version, sys.version, mode, place, ours])
         name = f"{_digest(place[0])[:24]}.json"
-        return cls(Path(folder).expanduser() / "first_answers" / name, start)
+        return cls(home_folder(environ) / "first_answers" / name, start)
 
     def _load(self) -> Answers:
         try:
             with self._path.open("rb") as file:
-                if not _is_ours(os.fstat(file.fileno())):
+                found = os.fstat(file.fileno())
+                is_writable = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+                if is_writable or found.st_uid != os.geteuid():  # by somebody else
                     return {}
                 saved = json.loads(file.read(_MAX_RECORD_BYTES))
             if (saved["format"], saved["start"]) != (_FORMAT, self._start):
@@ -268,7 +267,3 @@ def _file_digest(path: str) -> str | None:
         return hashlib.sha256(Path(path).read_bytes()).hexdigest()
     except OSError:
         return None  # a file that is missing both times is the same configuration
-
-
-def _is_ours(file: os.stat_result) -> bool:
-    return file.st_uid == os.geteuid() and not file.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

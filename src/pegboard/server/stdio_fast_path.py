@@ -176,7 +176,12 @@ class StdioFastPath:
     async def _run(self, call: _Call, number: RequestId) -> None:
         try:
             with call.scope:
-                await self._answer(call, number)
+                try:
+                    line = _encode_line(number, "result", await call.request.result())
+                except Exception as exc:
+                    line = _encode_failure(number, exc)
+                if call.ended_by is None:  # a handler may catch the cancellation and return anyway
+                    await self._write(call, line)
             if call.ended_by == "server":
                 await self._say_goodbye(call, number)
         except anyio.get_cancelled_exc_class():
@@ -189,14 +194,6 @@ class StdioFastPath:
                 del self._calls[_normalize_id(number)]
             if not self._running:
                 self._idle.set()
-
-    async def _answer(self, call: _Call, number: RequestId) -> None:
-        try:
-            line = _encode_line(number, "result", await call.request.result())
-        except Exception as exc:
-            line = _encode_failure(number, exc)
-        if call.ended_by is None:  # a handler may catch the cancellation and return anyway
-            await self._write(call, line)
 
     async def _say_goodbye(self, call: _Call, number: RequestId) -> None:
         """Notify the client that a call will not be answered, unless it canceled the call."""

@@ -22,7 +22,7 @@ from pegboard.core.json import Json, JsonObject, compact, whole_number
 from pegboard.core.name_lookup import resolve
 from pegboard.core.options import Options
 from pegboard.core.results.shapes import META_PREFIX
-from pegboard.core.tool_parser import DETAILS_KEY, LAZY_KEY
+from pegboard.core.tool_parser import DETAILS_KEY, LAZY_KEY, PROMPT_KEYS
 from pegboard.core.tool_registry import LoadTarget
 from pegboard.core.tools import Tool
 from pegboard.dispatch.call_events import result_text
@@ -49,7 +49,6 @@ _WHOLE_MODES = ("eager", "stub")
 """Modes that list every tool, for which loaders must have run."""
 _URL_ELICITATION_REQUIRED = -32042
 _PROTOCOL_PARAMS = ("_meta", "inputResponses", "requestState", "task")
-_READ_BY_MODELS = ("name", "description", "inputSchema")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +145,15 @@ class ToolMethods:
             entries = list_entries.list_full(view, with_fields=with_fields)
         else:
             entries = await mode.entries(view)
-        _record_list(view, mode.name, len(entries), time.perf_counter() - began)
+        listed = ListAnswered(
+            at=time.time(),
+            mode=mode.name,
+            tools=len(entries),
+            duration=time.perf_counter() - began,
+            principal=view.caller.principal,
+            client=view.caller.client,
+        )
+        record_event(view.observer, listed)
         options = self.board.options
         page, cursor = _paginate(entries, request.params.get("cursor"), options.page_size)
         result: JsonObject = {"tools": page}
@@ -163,8 +170,7 @@ class ToolMethods:
             is_for_all = request.caller.principal == "local" and view.plain is None
             result["cacheScope"] = "public" if is_for_all else "private"
         if view.count is not None:
-            # Only the parts that clients pass on to the model.
-            read = [{key: e[key] for key in _READ_BY_MODELS if key in e} for e in page]
+            read = [{key: e[key] for key in PROMPT_KEYS if key in e} for e in page]
             _record_tokens(view, mode.name, "tools/list", _count_cached(compact(read), view.count))
         return result
 
@@ -293,20 +299,6 @@ def _paginate(
 
 
 # Accounting ------------------------------------------------------------------------------------
-
-
-def _record_list(view: View, mode: str, tools: int, duration: float) -> None:
-    record_event(
-        view.observer,
-        ListAnswered(
-            at=time.time(),
-            mode=mode,
-            tools=tools,
-            duration=duration,
-            principal=view.caller.principal,
-            client=view.caller.client,
-        ),
-    )
 
 
 @lru_cache(maxsize=8)

@@ -529,11 +529,6 @@ class Connection:
 
     # Changes that a modern server announces.
 
-    @property
-    def subscriptions(self) -> frozenset[str]:
-        """The resources that clients have subscribed to."""
-        return self._subscriptions
-
     def set_subscriptions(self, uris: frozenset[str]) -> None:
         """Have a modern server announce changes of these resources, and no longer of others."""
         if uris != self._subscriptions:

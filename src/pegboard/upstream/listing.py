@@ -1,8 +1,8 @@
 """Everything that servers list, read page by page: all servers at first, one again when it changes.
 
-`read_listing` reads the four lists of one server, `discover` those of many at once, and `Refresher`
-reads a server's again after it announced a change. Entries of tools stay raw: `catalog_entries`
-decides which of them are valid.
+`read_listing` reads the four lists of one server, `stream_listings` those of many at once, and
+`ListingRefresher` reads a server's again after it announced a change. Entries of tools stay raw:
+`catalog_entries` decides which of them are valid.
 """
 
 from __future__ import annotations
@@ -262,7 +262,7 @@ ListingProgress: TypeAlias = Callable[[int, int, ListingResult], None]
 
 
 @asynccontextmanager
-async def discover(
+async def stream_listings(
     pool: ConnectionPool,
     servers: Iterable[str] | None = None,
     *,
@@ -271,7 +271,7 @@ async def discover(
 ) -> AsyncGenerator[MemoryObjectReceiveStream[ListingResult]]:
     """List servers (all, unless named), `bound` at a time; each is received as soon as it is done.
 
-        async with discover(pool) as found:
+        async with stream_listings(pool) as found:
             async for one in found: ...
 
     A server that cannot be listed is received with its error. It holds up no other, except by the

@@ -130,7 +130,7 @@ def test_certain_mistakes_say_what_is_wrong(
 def test_a_text_that_is_not_python_has_one_mistake(check: Check) -> None:
     for code in ("const r = await list_issues({});", "curl http://x | jq .", "x = = 3"):
         found = mistakes(check, code)
-        assert [mistake.is_syntax for mistake in found] == [True]
+        assert [mistake.certain for mistake in found] == [True]
 
 
 def test_what_a_module_lacks_is_answered_with_what_to_write(check: Check) -> None:

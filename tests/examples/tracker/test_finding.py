@@ -14,7 +14,7 @@ from pegboard.embed.vectorizer import LocalVectorizer
 from pegboard.measure.search_quality import (
     JudgedQuery,
     QualityMetrics,
-    evaluate,
+    evaluate_rankers,
     pegboard_ranker,
     plain_bm25,
     read_queries,
@@ -46,7 +46,7 @@ def figures(board: Pegboard, requests: list[JudgedQuery]) -> dict[str, QualityMe
         "plain BM25": plain_bm25(board.catalog),
         **fastmcp_rankers(board.catalog),
     }
-    return evaluate(requests, rankers)
+    return evaluate_rankers(requests, rankers)
 
 
 def test_judgements_name_tools_that_exist(board: Pegboard, requests: list[JudgedQuery]) -> None:

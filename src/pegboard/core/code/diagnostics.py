@@ -62,7 +62,7 @@ class Mistake:
     """One finding: where, what, and whether a run could still succeed.
 
     `unknown` is a name that does not exist; `tool` is the tool whose call is wrong; `learned` means
-    that only earlier results speak against it; `is_syntax`, that this is not Python.
+    that only earlier results speak against it.
     """
 
     line: int
@@ -71,7 +71,6 @@ class Mistake:
     unknown: str | None = None
     tool: str | None = None
     learned: bool = False
-    is_syntax: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +93,7 @@ def parse_diagnostics(text: str, code: str, stubs: Stubs) -> list[Mistake]:
     # What is found in a text that is not Python says nothing about it.
     if syntax := [one for one in found if one.code == "invalid-syntax"]:
         first = syntax[0]
-        return [Mistake(first.line, explain_syntax(first.text, code), True, is_syntax=True)]
+        return [Mistake(first.line, explain_syntax(first.text, code), True)]
     # Positional arguments leave the parameters that they were meant for missing: one message.
     positional = {one.line for one in found if one.code == "too-many-positional-arguments"}
     found = [one for one in found if one.code != "missing-argument" or one.line not in positional]

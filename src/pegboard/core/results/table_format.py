@@ -76,7 +76,16 @@ def decode_table(text: str) -> Json:
             if header is None:
                 value[key] = json.loads(line[at + 2 :])
                 continue
-            columns = _read_columns(line, header.end())
+            columns: list[Column] = []
+            column: Column = ()
+            at_key = header.end()
+            while line[at_key - 1] != "}":
+                part, at_key = _read_name(line, at_key)
+                column = (*column, part)
+                if line[at_key] != ".":  # a dot leads on, into a nested record
+                    columns.append(column)
+                    column = ()
+                at_key += 1
             rows = [_read_row(next(lines), columns) for _ in range(int(header[1]))]
             if at == 0:  # a header without a name: the whole value is this list
                 return rows
@@ -133,20 +142,6 @@ def _read_name(line: str, at: int) -> tuple[str, int]:
         return _DECODER.raw_decode(line, at)
     plain = _PLAIN_NAME.match(line, at)
     return (plain[0], plain.end()) if plain else ("", at)
-
-
-def _read_columns(line: str, at: int) -> list[Column]:
-    columns: list[Column] = []
-    column: Column = ()
-    while True:
-        key, at = _read_name(line, at)
-        column = (*column, key)
-        if line[at] != ".":
-            columns.append(column)
-            column = ()
-        at += 1
-        if line[at - 1] == "}":
-            return columns
 
 
 def _read_row(line: str, columns: Sequence[Column]) -> JsonObject:

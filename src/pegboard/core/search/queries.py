@@ -102,7 +102,7 @@ def _share_objects(needs: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(shared))
 
 
-def split_lines(query: str) -> tuple[str, ...]:
+def split_query_lines(query: str) -> tuple[str, ...]:
     """The queries in one that separates them by semicolons or line breaks; itself if it does not.
 
     These separators leave no doubt, so each part is a query of its own, in anybody's words.
@@ -189,7 +189,7 @@ def name_words(name: str) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ToolGroup:
     """A category, a server, or a section of one, by its name in the catalog."""
 
     kind: Literal["category", "server", "section"]
@@ -206,21 +206,21 @@ class GroupNames:
     """The groups of a catalog, by the words of their names."""
 
     def __init__(self, tools: Iterable[Tool]) -> None:
-        seen: dict[tuple[Group, str], None] = {}
+        seen: dict[tuple[ToolGroup, str], None] = {}
         for tool in tools:
             if tool.category:
-                seen[Group("category", tool.category), tool.category] = None
+                seen[ToolGroup("category", tool.category), tool.category] = None
             if tool.server:
-                seen[Group("server", tool.server), tool.server] = None
+                seen[ToolGroup("server", tool.server), tool.server] = None
             if tool.section:
-                seen[Group("section", group_name(tool)), tool.section] = None
-        self._groups: dict[frozenset[str], Group] = {}
+                seen[ToolGroup("section", group_name(tool)), tool.section] = None
+        self._groups: dict[frozenset[str], ToolGroup] = {}
         # Sections come last: servers name them, and must not take the name of another group.
         for group, name in sorted(seen, key=lambda g: (g[0].kind == "section", g[0].kind, g[1])):
             if words := _group_words(name):
                 self._groups.setdefault(words, group)
 
-    def find_requested(self, query: str) -> Group | None:
+    def find_requested(self, query: str) -> ToolGroup | None:
         """The group that a query asks for as a whole; `None` for a query about one tool."""
         words = split_identifier(clean_text(query, 200))
         if not GROUP_WORDS.intersection(words):
@@ -229,7 +229,7 @@ class GroupNames:
         by_rest = self._groups.get(_group_words(rest))
         return by_rest or self._groups.get(_group_words(clean_text(query, 200)))
 
-    def find_topic(self, query: str) -> Group | None:
+    def find_topic(self, query: str) -> ToolGroup | None:
         """The group that a query names and nothing else: "issues", "issue management"."""
         words = split_identifier(clean_text(query, 200))
         rest = " ".join(word for word in words if word not in TOPIC_WORDS)

@@ -30,9 +30,9 @@ from pegboard.core.search.bm25 import (
     weigh_terms,
 )
 from pegboard.core.search.queries import (
-    Group,
     GroupNames,
     NamedTools,
+    ToolGroup,
     ToolNames,
     matches_name,
     name_words,
@@ -291,11 +291,11 @@ class SearchIndex:
             for n, meaning in zip(numbers, meanings, strict=True)
         ]
 
-    def find_group(self, query: str) -> Group | None:
+    def find_group(self, query: str) -> ToolGroup | None:
         """The category or server that a query asks for whole ("everything about milestones")."""
         return self._group_names.find_requested(query)
 
-    def find_topic(self, query: str) -> Group | None:
+    def find_topic(self, query: str) -> ToolGroup | None:
         """The group that a query asks for as a whole, or just names."""
         return self.find_group(query) or self._group_names.find_topic(query)
 
@@ -425,7 +425,19 @@ class SearchIndex:
             words = {term: words[term] for term in rarest}
         named = self._tool_names.find(original)
         lexical = postings.score(words)
-        scores = self._score(original, text, lexical, visible, named)
+        vectors = self.contents.vectors
+        if vectors is None or self._vectorizer is None:
+            scores = lexical.scores + relevance.FULL_NAME_BONUS * lexical.named
+        else:
+            query = self._vectorizer.embed_query(original, text)
+            scores = relevance.fuse_scores(lexical, vectors, query, visible)
+        # Tools whose names are the words of the query, among the best that have all of them.
+        in_names = name_words(text)
+        candidates = _rank(scores, lexical.named & visible, NAME_MATCH_LIMIT)
+        spelled = [n for n in candidates if matches_name(self.catalog.tools[n], in_names)]
+        # Named tools come before all others, each group in the order of its scores.
+        scores[list({*spelled, *named.otherwise})] += 1
+        scores[named.exactly] += 2
         return _Scored(words, named, lexical, scores)
 
     def _in_english(self, query: str, visible: NDArray[np.bool_]) -> str:
@@ -438,29 +450,6 @@ class SearchIndex:
             for text in (translation.text, query)
         )
         return query if original > english else translation.text
-
-    def _score(
-        self,
-        original: str,
-        text: str,
-        lexical: LexicalScores,
-        visible: NDArray[np.bool_],
-        named: NamedTools,
-    ) -> Floats:
-        vectors = self.contents.vectors
-        if vectors is None or self._vectorizer is None:
-            scores = lexical.scores + relevance.FULL_NAME_BONUS * lexical.named
-        else:
-            query = self._vectorizer.embed_query(original, text)
-            scores = relevance.fuse_scores(lexical, vectors, query, visible)
-        # Tools whose names are the words of the query, among the best that have all of them.
-        words = name_words(text)
-        candidates = _rank(scores, lexical.named & visible, NAME_MATCH_LIMIT)
-        spelled = [n for n in candidates if matches_name(self.catalog.tools[n], words)]
-        # Named tools come before all others, each group in the order of its scores.
-        scores[list({*spelled, *named.otherwise})] += 1
-        scores[named.exactly] += 2
-        return scores
 
     def _filter_mask(self, chosen: SearchFilter) -> NDArray[np.bool_]:
         return self._mask(chosen.admits)

@@ -80,11 +80,6 @@ class Validator:
         _ = self._compiled
         return self._problem
 
-    @property
-    def unchecked(self) -> list[str]:
-        """The patterns that are left to the server."""
-        return self._without_unsafe_patterns[1]
-
     @cached_property
     def _without_unsafe_patterns(self) -> tuple[JsonObject, list[str]]:
         return drop_unsafe_patterns(self.schema)
