@@ -195,7 +195,7 @@ def _target(server: Any, mode: str | None) -> Any:
 
         return build_server(server, environ={} if mode is None else {"PEGBOARD_MODE": mode})
     if mode is not None:
-        raise ConfigError("Only a `Pegboard` has modes: give one, or leave `mode` out.")
+        raise ConfigError("Only a `Pegboard` has modes: pass one, or leave `mode` out.")
     # By name, since FastMCP is an optional dependency that need not be installed.
     if type(server).__name__ == "FastMCP":
         from pegboard.server import mcp_private

@@ -187,7 +187,7 @@ class _ObservedCall:
             if notes.tokens_out is None and self.result is not None:
                 notes.tokens_out = count(result_text(self.result))
         except Exception:
-            logger.exception("The tokens of a call of %s could not be counted.", self._call.tool.id)
+            logger.exception("The tokens of a call to %s could not be counted.", self._call.tool.id)
         if notes.tokens_out_before is None:
             notes.tokens_out_before = notes.tokens_out
 

@@ -246,7 +246,7 @@ class Gateway:
     async def check(self) -> None:
         """Check that a request could be answered; raises the reason if not."""
         if not self.is_alive:
-            raise RuntimeError("The gateway does not run.")
+            raise RuntimeError("The gateway is not running.")
         await self.board.view(LOCAL_CALLER)
 
     # Starting and stopping ---------------------------------------------------------------------

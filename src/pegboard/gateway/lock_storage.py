@@ -118,7 +118,7 @@ class FileLockStorage:
             if not self._seen_file:
                 return {}
             raise ConfigError(
-                f"The lock file {self.path} is gone. Restore it; to begin with an empty one, "
+                f"The lock file {self.path} is gone. Restore it; to start with an empty one, "
                 f"delete {self._marker} as well and restart the gateways that use it."
             ) from None
         except (OSError, ValueError) as exc:
@@ -219,7 +219,7 @@ class SharedLockStorage:
                 records[name] = await self.update(name, lambda record: record)
             else:
                 raise StoreError(
-                    f"The lock of {name} is gone from the store. Restore the store; to begin with "
+                    f"The lock of {name} is gone from the store. Restore the store; to start with "
                     f"an empty lock, delete the key {_INDEX!r} under the store's prefix as well."
                 )
         return records

@@ -130,7 +130,9 @@ class LoginPages:
                     _store_name(secret), lambda _: encrypted, ttl=_COOKIE_LIFETIME
                 )
         except OAuthError as exc:
-            return self._render_failure(viewer, f"{tokens.server}: the login cannot begin: {exc}.")
+            return self._render_failure(
+                viewer, f"{tokens.server}: the login cannot be started: {exc}."
+            )
         # Not a redirect: the policy of this page allows forms to lead to this site only.
         response = self._render(
             viewer,
@@ -173,7 +175,7 @@ class LoginPages:
         done = self._render(
             None,
             f"Logged in to {server}",
-            tag("p", "Return to your client and repeat the call, unless it goes on by itself."),
+            tag("p", "Return to your client and repeat the call, unless it continues by itself."),
         )
         done.delete_cookie(self._cookie, path="/", httponly=True, secure=self._is_secure)
         return with_security_headers(done)

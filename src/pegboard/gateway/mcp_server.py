@@ -264,7 +264,7 @@ class _SubscriptionHandler:
         total = self._streams.total()
         if self._streams[principal] >= MAX_STREAMS_PER_PRINCIPAL or total >= MAX_STREAMS:
             raise mcp_private.request_failed(
-                Busy("You have too many streams of changes open: end some first.")
+                Busy("You have too many notification streams open: close some first.")
             )
         if len(uris) > MAX_SUBSCRIPTIONS:
             raise mcp_private.invalid_params(

@@ -128,8 +128,8 @@ class ToolTrust:
         if held:
             names = ", ".join(f"{name} ({state})" for name, state in sorted(held.items()))
             logger.warning(
-                "Held back of %s: %s. See the changes with `pegboard lock diff`, allow them with "
-                "`pegboard lock approve`.", server, names,
+                "%s: these tools are held back: %s. See the changes with `pegboard lock diff`, "
+                "allow them with `pegboard lock approve`.", server, names,
             )  # fmt: skip
         for definition in listed:
             lock, name = before.tools.get(definition.name), definition.name

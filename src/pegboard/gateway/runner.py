@@ -203,7 +203,7 @@ class GatewayRunner:
             build_auth(configuration.settings)
             build_policy(configuration.settings)
         except ConfigError as exc:
-            print_line(f"The configuration was changed and is not applied: {exc.message}")
+            print_line(f"The changed configuration was not applied: {exc.message}")
             return
         self.redactor.learn(collect_secrets(configuration))
         print_problems(configuration)
@@ -246,7 +246,7 @@ def serve_gateway(
     settings = source.read().settings
     if settings.store.url.startswith("memory:"):
         raise ConfigError(
-            "Workers share their state through a store: give `--store redis://...`, or set `url` "
+            "Workers share their state through a store: pass `--store redis://...`, or set `url` "
             "under [store]."
         )
     # Checked here too: a worker that refuses to start would be restarted again and again.

@@ -186,7 +186,7 @@ async def find_client(
     if metadata_url and server.metadata.client_id_metadata_document_supported:
         if not is_valid_client_metadata_url(metadata_url):
             raise OAuthError(
-                f"`client_metadata_url` is not an https address of a file: {metadata_url}"
+                f"`client_metadata_url` must be an https:// URL with a path: {metadata_url}"
             )
         return OAuthClient(client_id=metadata_url)
     is_reusable = (
@@ -208,9 +208,9 @@ async def _register(
     endpoint = server.metadata.registration_endpoint
     if endpoint is None:
         raise OAuthError(
-            f"{server.issuer} registers no clients by itself. Register one there by hand, with the "
-            f"redirect address {redirect_uri}, and set `client_id` (and `issuer`, and "
-            f"`client_secret` if it has one) in the server's `oauth` table"
+            f"{server.issuer} does not support dynamic client registration. Register a client "
+            f"there by hand, with the redirect URL {redirect_uri}, and set `client_id` (and "
+            f"`issuer`, and `client_secret` if it has one) in the server's `oauth` table"
         )
     wanted = OAuthClientMetadata.model_validate(
         {
@@ -244,8 +244,8 @@ def _read_registration(value: Json) -> OAuthClient:
         method = "client_secret_basic" if found.client_secret else "none"
     if method not in ("none", *_SECRET_METHODS) or (method != "none" and not found.client_secret):
         raise OAuthError(
-            "the authorization server registered a client that has to authenticate in a way that "
-            "cannot be agreed upon by registration: register one by hand, and set `client_id`"
+            "the authorization server registered a client with an authentication method that "
+            "Pegboard cannot use: register a client by hand, and set `client_id`"
         )
     return OAuthClient(
         client_id=found.client_id,

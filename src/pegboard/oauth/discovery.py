@@ -171,8 +171,8 @@ def _choose_issuer(advertised: list[str], configured: str | None) -> str | None:
             return issuer
     if advertised:
         raise OAuthError(
-            f"it wants a login at {quote_text(advertised[0])}, but `issuer` is {configured}. The "
-            f"client of one authorization server is not used at another"
+            f"it requires a login at {quote_text(advertised[0])}, but `issuer` is {configured}. "
+            f"A client of one authorization server is not used at another"
         )
     return configured
 

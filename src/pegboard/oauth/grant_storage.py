@@ -272,7 +272,7 @@ class StoreGrants:
                 try:
                     await self._store.update(name, release, ttl=self._lease)
                 except StoreError:
-                    logger.debug("a lease could not be released; it expires", exc_info=True)
+                    logger.debug("a lease could not be released; it will expire", exc_info=True)
 
     def _name(self, key: GrantKey) -> str:
         return f"oauth:grant:{_digest(key)}"

@@ -122,7 +122,7 @@ def check_endpoint(url: str, server_url: str) -> str:
         is_usable = False
     if not is_usable:
         names, shown = " or ".join(allowed), quote_text(url)
-        raise OAuthError(f"an address of the authorization server is not {names}: {shown}")
+        raise OAuthError(f"a URL of the authorization server is not {names}: {shown}")
     return url
 
 

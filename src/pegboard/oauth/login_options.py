@@ -22,7 +22,7 @@ class OAuthOptions:
     __pydantic_config__: ClassVar[Any] = {"extra": "forbid"}
 
     enabled: bool = True
-    """Whether to log in at all. A server with an `Authorization` header of its own never does."""
+    """Whether Pegboard logs in. It never does if the server has its own `Authorization` header."""
     grant: GrantKind = "authorization_code"
     """How tokens are obtained: a person logs in (`authorization_code`), Pegboard itself does
     (`client_credentials`), or another token that the caller has is exchanged (`token_exchange`,

@@ -159,7 +159,7 @@ class Logins:
             if pending is not None and not pending.done.is_set():
                 return pending
             if self._tasks is None:
-                raise RuntimeError("Logins are not open.")
+                raise RuntimeError("Logins cannot begin: `Logins` has not been entered.")
             self._pending[key] = await self._tasks.start(
                 self._run, tokens, principal, challenge, redirect_uri
             )

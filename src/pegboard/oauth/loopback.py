@@ -130,7 +130,7 @@ async def listen_for_redirect(
     except OSError as exc:
         if configured:
             raise OAuthError(
-                f"port {parts.port} of the `redirect` address is in use by another program: end "
+                f"port {parts.port} of the `redirect` address is in use by another program: stop "
                 f"that program, or register another port"
             ) from exc
         listener = await anyio.create_tcp_listener(local_host=host, local_port=0)

@@ -114,8 +114,8 @@ def _find_subject_token(
     template = options.subject_token
     if template is None and caller_token is None:
         raise ConfigError(
-            f"{server}: there is no token of the caller to exchange. They have one where clients "
-            f'log in to this gateway (`kind = "jwt"` in `[auth]`); otherwise set `subject_token`.',
+            f"{server}: the caller has no token to exchange. Callers have one if clients log in to "
+            f'this gateway (`kind = "jwt"` in `[auth]`); otherwise set `subject_token`.',
             server=server,
         )
     if template is None:

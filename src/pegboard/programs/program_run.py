@@ -309,13 +309,13 @@ class ProgramRun:
         # Not the id of the run, which is in logs and on the dashboard: this handle gives consent.
         handle = f"w-{secrets.token_hex(12)}"
         if len(compact(stored)) > _MAX_SUSPENDED_BYTES:
-            await self._stop("It needs consent, and holds too much data to wait for it.")
+            await self._stop("It needs consent, but has too much data to be saved while it waits.")
             return
         try:
             await self.runner.storage.save(self.scope.caller.principal, handle, stored)
         except StoreError as exc:
             await self._stop(
-                f"It needs consent and cannot wait for it: {exc.message}", kind="store"
+                f"It needs consent, but cannot be saved while it waits: {exc.message}", kind="store"
             )
             return
         report = self._report("waiting", question.text)

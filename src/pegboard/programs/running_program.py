@@ -242,7 +242,7 @@ class RunningProgram:
         self._written += size if is_write else 0
         if self._written > self.options.memory_bytes:
             # Writes are held until the end of the run, so that none is repeated.
-            raise LimitExceeded("its writes carried more than its memory")
+            raise LimitExceeded("the arguments of its writes exceed memory_bytes")
         record = start_record(tool, call.name, arguments)
         number, earlier = self.ledger.begin(record)
         if earlier is not None:
@@ -309,7 +309,7 @@ class RunningProgram:
             is_named = exc.message.startswith((f"{name}:", f"{tool.name}:", f"{tool.name} "))
             return Raised(_error_type(exc), exc.message if is_named else f"{name}: {exc.message}")
         except Exception:
-            logger.exception("A call of %s by a program failed.", tool.id)
+            logger.exception("A program's call to %s failed.", tool.id)
             self.ledger.finish(number, "unknown", error="internal error")
             return Raised("RuntimeError", f"{name}: internal error")
         finally:

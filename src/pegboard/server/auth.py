@@ -189,7 +189,7 @@ class KeySet:
             try:
                 document = await self._fetch(address)
                 if document["issuer"] != self._issuer:
-                    raise ValueError(f"it calls itself {document['issuer']!r}")
+                    raise ValueError(f"its metadata names the issuer {document['issuer']!r}")
                 keys = str(document["jwks_uri"])
                 if urlsplit(self._issuer).scheme == "https" != urlsplit(keys).scheme:
                     raise ValueError(f"its keys are not at an https address: {keys}")
@@ -463,7 +463,7 @@ def refuse_exposure(
         return
     raise ConfigError(
         f"{host} can be reached from other machines, and there is no authentication. "
-        "Set `auth`, or listen on 127.0.0.1. To leave it open all the same, confirm it twice: "
+        "Set `auth`, or listen on 127.0.0.1. To leave it open anyway, confirm it twice: "
         f"`unauthenticated = true` under [http], and {UNAUTHENTICATED}=1 in the environment."
     )
 

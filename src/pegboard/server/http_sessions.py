@@ -252,10 +252,10 @@ def replay_messages(messages: list[Message], receive: Receive) -> Receive:
 def _find_problem(body: bytes, *, opens: bool) -> str | None:
     """Which limit a request exceeds, if any."""
     if opens and len(body) > MAX_OPENING_BYTES:
-        return f"A request that opens a session has at most {MAX_OPENING_BYTES:,} bytes."
+        return f"A request that opens a session may have at most {MAX_OPENING_BYTES:,} bytes."
     # Most bodies pass the first, cheap count, which also counts separators inside strings.
     if _count_values(body) > MAX_VALUES and _count_values(_STRING.sub(b"", body)) > MAX_VALUES:
-        return f"A request has at most {MAX_VALUES:,} values."
+        return f"A request may have at most {MAX_VALUES:,} values."
     return None
 
 

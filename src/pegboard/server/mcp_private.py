@@ -73,7 +73,7 @@ def get_lowlevel_server(server: object) -> Server[Any]:
         if isinstance(inner, Server):
             return inner
     raise ConfigError(
-        f"Cannot attach to {type(server).__name__}: give a low-level Server, an MCPServer or a "
+        f"Cannot attach to {type(server).__name__}: pass a low-level Server, an MCPServer or a "
         "FastMCP 4 server."
     )
 

@@ -276,7 +276,7 @@ def _lazy_mode(lazy: Json) -> Mode:
         return MODES_BY_NAME["stub"]
     if lazy is False:
         return MODES_BY_NAME["eager"]
-    raise InvalidParams('`lazy` is true, false or "bare".', {"lazy": lazy})
+    raise InvalidParams('`lazy` must be true, false or "bare".', {"lazy": lazy})
 
 
 def _paginate(

@@ -91,7 +91,7 @@ def check_entries(
             problems.append(ToolProblem(server, shown, f"{reason}; it is left out."))
             continue
         if not _SPEC_NAME.fullmatch(label):
-            message = "its name is not legal in MCP; it gets another one here."
+            message = "its name is not valid in MCP; it gets another name here."
             problems.append(ToolProblem(server, label, message, left_out=False))
         malformed = [key for key in _FIELD_TYPES if _is_malformed(entry, key)]
         for key in malformed:
@@ -108,9 +108,7 @@ def _find_defect(entry: Json, name: str | None) -> str | None:
     if name is None:
         return "it has no name"
     if len(name) > MAX_NAME_LENGTH:
-        return (
-            f"its name has {len(name):,} characters, and more than {MAX_NAME_LENGTH} are too many"
-        )
+        return f"its name has {len(name):,} characters; at most {MAX_NAME_LENGTH} are allowed"
     if not isinstance(entry.get("inputSchema"), dict):
         return "it has no `inputSchema` object"
     # Everything that walks a schema later may recurse, and relies on this bound.

@@ -550,7 +550,7 @@ class Connection:
                     if is_offered:
                         await follow_changes(session, lists, tuple(sorted(self._subscriptions)))
                 except MCPError as exc:
-                    self._log.note(f"announces no changes: {exc.message}")
+                    self._log.note(f"sends no change notifications: {exc.message}")
                     is_offered = is_connection_closed(exc)
                 if not is_offered:
                     await anyio.sleep_forever()  # until the subscriptions change

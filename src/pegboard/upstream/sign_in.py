@@ -127,7 +127,7 @@ class SignIn:
             if page is None:
                 raise LoginRequired(
                     f"{server} needs a login for {self._principal}, which the operator of this "
-                    f"gateway can make: pegboard login {server} --as {self._principal}",
+                    f"gateway can create with: pegboard login {server} --as {self._principal}",
                     server=server,
                 ) from refusal
             return page(server), None
@@ -137,7 +137,7 @@ class SignIn:
             login = await self._logins.begin(self._tokens, self._principal, refusal.challenge)
         except OAuthError as exc:
             raise LoginRequired(
-                f"{server} needs a login, which cannot begin: {exc}.", server=server
+                f"{server} needs a login, which cannot be started: {exc}.", server=server
             ) from exc
         return login.address, login
 

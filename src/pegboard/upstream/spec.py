@@ -62,7 +62,7 @@ class UpstreamSpec:
     """The file it was read from."""
 
     def __post_init__(self) -> None:
-        # Checked here and not only where files are read: embedders and tests make specs too.
+        # Checked here and not only where files are read: other programs and tests create specs too.
         if self.transport == "stdio" and not self.command:
             raise ConfigError(f"Server {self.name!r} has no `command` to start.", server=self.name)
         if self.transport != "stdio" and not self.url:
@@ -70,8 +70,8 @@ class UpstreamSpec:
         if self.transport == "sse" and self.has_caller_headers and self.sharing == "shared":
             raise ConfigError(
                 f"Server {self.name!r} has headers for each caller, and is declared `stateless` or "
-                f'`isolation = "shared"`. SSE sends the headers of a connection, so a shared one '
-                f"cannot carry them: remove the declaration, or use streamable HTTP.",
+                f'`isolation = "shared"`. SSE sends headers once per connection, so a shared '
+                f"connection cannot carry them: remove the declaration, or use streamable HTTP.",
                 server=self.name,
             )
 

@@ -163,7 +163,7 @@ class SuspendedCalls:
                 del self._calls[token]
         if len(self._calls) >= MAX_SUSPENDED_CALLS:
             raise Busy(
-                f"{MAX_SUSPENDED_CALLS} calls wait for answers of their clients already.",
+                f"{MAX_SUSPENDED_CALLS} calls are already waiting for answers from their clients.",
                 server=server,
             )
         call = SuspendedCall(server, downstream, subject)
@@ -171,7 +171,7 @@ class SuspendedCalls:
         return call
 
     def resume(self, token: str, downstream: Downstream, subject: str) -> SuspendedCall:
-        """The call that a client takes up again.
+        """The call that a client continues.
 
         Raises:
             UpstreamError: There is none, or it is not this client's.
@@ -182,8 +182,8 @@ class SuspendedCalls:
         # tool to a call that was permitted for a different one.
         if call is None or call.downstream.caller.principal != principal or call.subject != subject:
             raise UpstreamError(
-                "This `requestState` belongs to no call that waits here: the time to answer is "
-                "over, or the gateway was restarted. Make the call again without it.",
+                "No call with this `requestState` is waiting here: the time to answer has passed, "
+                "or the gateway was restarted. Make the call again without it.",
                 code=INVALID_PARAMS,
             )
         call.downstream = downstream

@@ -44,7 +44,7 @@ class ConsentQuestion:
         """The question as a person reads it."""
         lines = [f"A program is about to call {count_calls(self.records)}:", *self.lines()]
         if self.writes:
-            lines.append(f"Besides that, it writes: {count_calls(self.writes)}.")
+            lines.append(f"It also writes: {count_calls(self.writes)}.")
         if not self.is_complete:
             lines.append("It may want to delete more after that; you will be asked again.")
         return "\n".join(lines)
