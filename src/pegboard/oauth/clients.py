@@ -47,7 +47,7 @@ _SECRET_METHODS: Final = ("client_secret_basic", "client_secret_post")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OAuthClient:
-    """A client at one authorization server, with what it authenticates by."""
+    """A client at one authorization server, with its credentials."""
 
     client_id: str
     client_secret: str | None = field(default=None, repr=False)
@@ -58,7 +58,7 @@ class OAuthClient:
     """Whether Pegboard registered it: its secret is stored with the grant."""
 
     def authenticate(self, data: dict[str, str], *, audience: str) -> dict[str, str]:
-        """Add to a form what identifies the client; returns the headers that go with it.
+        """Add the client's credentials to a form; returns the headers to send with it.
 
         Args:
             data: The form of a request to a token or revocation endpoint.
@@ -117,7 +117,7 @@ def configured_client(
 
     Args:
         options: What is configured.
-        supported: The ways to authenticate that the authorization server announces.
+        supported: The authentication methods that the authorization server announces.
     """
     if options.client_id is None:
         return None
@@ -125,7 +125,7 @@ def configured_client(
     if options.private_key:
         method = "private_key_jwt"
     elif options.client_secret:
-        # Without a list, RFC 8414 says that this one is what is supported.
+        # Without a list, RFC 8414 says that this method is supported.
         is_basic = supported is None or "client_secret_basic" in supported
         method = "client_secret_basic" if is_basic else "client_secret_post"
     return OAuthClient(
@@ -289,14 +289,14 @@ async def refresh(http: httpx2.AsyncClient, grant: Grant, client: OAuthClient) -
 
 
 async def revoke(http: httpx2.AsyncClient, grant: Grant, client: OAuthClient) -> bool:
-    """Have the authorization server forget a grant (RFC 7009); false if it has no way to.
+    """Revoke a grant at the authorization server (RFC 7009); false if it does not support that.
 
     Raises:
         OAuthError: It did not.
     """
     if grant.revocation_endpoint is None:
         return False
-    # Revoking the refresh token ends the whole grant; an access token may be all there is.
+    # Revoking the refresh token ends the whole grant. Some grants have only an access token.
     for hint, token in (
         ("refresh_token", grant.refresh_token),
         ("access_token", grant.access_token),
@@ -309,8 +309,8 @@ async def revoke(http: httpx2.AsyncClient, grant: Grant, client: OAuthClient) ->
         except AuthorizationRefused:
             if client.method != "none":
                 raise
-            # The SDK's server wants a secret of a client that has none; an empty one is the same
-            # (RFC 6749, section 2.3.1).
+            # The SDK's server requires a secret even from a client without one; an empty one is
+            # equivalent (RFC 6749, section 2.3.1).
             form["client_secret"] = ""
             await _post(http, grant.revocation_endpoint, form, client, grant.issuer)
     return True

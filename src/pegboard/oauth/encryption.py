@@ -107,7 +107,7 @@ class KeyringKey:
     """The key in the operating system's keyring.
 
     Args:
-        folder: Where processes take turns at making the key.
+        folder: Where processes lock a file while one of them creates the key.
         is_required: Whether a missing keyring is an error; otherwise grants are not encrypted.
     """
 
@@ -140,7 +140,7 @@ class KeyringKey:
                 raise
             return None
         except ConfigError as exc:
-            # There is one: that it is locked now is no reason to write secrets in plain text.
+            # There is a keyring. That it is locked is no reason to write secrets in plain text.
             raise ConfigError(
                 f"{exc.message} Unlock it, or store logins without it: set `key`, or "
                 f'`store = "file"`, in `[oauth]`.'
@@ -148,7 +148,7 @@ class KeyringKey:
 
     def _make(self) -> Cipher:
         make_private_folder(self._folder)
-        # Two processes that each made a key would leave one of them with files nobody can read.
+        # If two processes each created a key, nobody could read the files of one of them.
         with lock_file(self._folder / "key.lock"):
             if read_keyring(KEYRING_SERVICE, KEYRING_USER) is None:
                 key = base64.b64encode(secrets.token_bytes(_KEY_BYTES)).decode()

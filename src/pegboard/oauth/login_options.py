@@ -74,7 +74,7 @@ class OAuthOptions:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """The values that no log, no error and no dashboard may show."""
+        """The secret values, which no log, error or dashboard may show."""
         values = (self.client_secret, self.private_key, self.identity_client_secret)
         return frozenset(value for value in values if value)
 

@@ -63,7 +63,7 @@ _DESCRIPTIONS = {
     INVALID_TOKEN: "The access token is not valid here, or has expired",
 }
 _UNREADABLE = (httpx2.HTTPError, ValueError, KeyError, TypeError)
-"""What reading a JSON document of another host raises."""
+"""Exceptions when reading a JSON document from another host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,7 @@ class StaticKeys:
                     f"The key of {key.principal!r} is not a SHA-256 hash in hexadecimal; "
                     "make one with: printf %s KEY | sha256sum"
                 )
-            # `local` is the principal without authentication: a key must not make anybody the
-            # owner.
+            # `local` is the principal without authentication: no key may have this name.
             if key.principal == LOCAL_CALLER.principal:
                 raise ConfigError(
                     f"{LOCAL_CALLER.principal!r} is reserved: choose another principal."
@@ -165,7 +164,7 @@ class KeySet:
     async def _refresh(self) -> None:
         self._fetched_at = self._clock()  # also when it fails, so that failures are not repeated
         try:
-            # For all of it: the client's own timeout is for each read.
+            # For the whole request: the client's own timeout is for each read.
             with anyio.fail_after(self._timeout):
                 document = await self._fetch(self._url or await self._discover_url())
             found = jwt.PyJWKSet.from_dict(document)
@@ -309,7 +308,7 @@ class Auth:
 
     @cached_property
     def protected(self) -> ProtectedResource | None:
-        """What clients may know about getting a token; `None` if there is no issuer for them.
+        """The metadata that tells clients how to get a token; `None` if there is no issuer.
 
         Raises:
             ConfigError: An address or a scope is not valid.
@@ -327,7 +326,8 @@ class Auth:
         Args:
             scope: The request.
             send: Where the answer goes.
-            error: The code of RFC 6750; `None` for a request without a token, which is no failure.
+            error: The code of RFC 6750; `None` for a request without a token, which is not a
+                failure.
             missing: The scope that the token lacks.
         """
         if error is not None:
@@ -342,7 +342,8 @@ class Auth:
         token = getattr(scope.get("user"), "access_token", None)
         wanted = _unique(self.required_scopes, self.scopes)
         if missing is not None:
-            # Those that it has too: clients replace a token by one with exactly these scopes.
+            # Includes those that it has: clients replace a token with one that has exactly these
+            # scopes.
             known = _unique(self.required_scopes, self.scopes, self.further_scopes)
             granted = [one for one in token.scopes if one in known] if token else []
             wanted = _unique(self.required_scopes, granted, [missing])
@@ -482,7 +483,7 @@ def _unique(*scopes: Iterable[str]) -> tuple[str, ...]:
 
 
 def _split_claim(value: Json) -> list[str]:
-    """A claim that is a text of words, a list, or missing, as a list."""
+    """A claim as a list: it may be words in a string, a list, or missing."""
     if isinstance(value, str):
         return value.split()
     if isinstance(value, list):

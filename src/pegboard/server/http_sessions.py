@@ -1,10 +1,10 @@
 """Which HTTP requests and legacy sessions a process admits, before anything is parsed or retained.
 
 A session of the older protocol is retained until its client ends it or is silent for half an hour,
-together with what the client said of itself. So a request that opens one is small, counts against
-the caller's rate limit, and replaces the caller's least recently used session when there are too
-many. Requests of any kind have a bounded number of values: parsing runs on the event loop, and many
-empty lists take far longer than one long text of the same size.
+together with the client's info and capabilities. So a request that opens one is small, counts
+against the caller's rate limit, and replaces the caller's least recently used session when there
+are too many. Requests of any kind have a bounded number of values: parsing runs on the event loop,
+and many empty lists take far longer than one long text of the same size.
 
 Among replicas, a session lives in the process that opened it, because the SDK cannot move one. Each
 replica records the sessions that it opened in the shared store, and a request for a session of

@@ -1,8 +1,8 @@
-"""Entries of a server's `tools/list`: checked, turned into `Tool`s, and who sees which of them.
+"""Entries of a server's `tools/list`: checks them, makes `Tool`s of them, and says who sees which.
 
-A server may list anything. One entry that is not a tool must not cost the others, as it does in SDK
-clients, which reject the whole list. So each entry is checked on its own, and what is wrong with it
-is a `ToolProblem` that a person can act on.
+A server may list anything. One invalid entry must not affect the others, as it does in SDK clients,
+which reject the whole list. So each entry is checked on its own, and what is wrong with it is a
+`ToolProblem` that a person can act on.
 
 Some servers list different tools to clients that they can send requests to: sampling, elicitation,
 roots. A client's *kind* is what it declares of these, as a text such as `elicitation.form+roots`;
@@ -55,7 +55,7 @@ ToolVariants: TypeAlias = Mapping[ClientKind, Sequence[str] | None]
 """The names of the tools that clients of each kind are listed."""
 
 PLAIN_CLIENT: Final[ClientKind] = ""
-"""A client that declares no input that it can give."""
+"""A client that declares none of these capabilities."""
 _ELICITATION_MODES: Final = ("form", "url")
 
 
@@ -153,8 +153,8 @@ class ToolFactory:
     def build(self, entry: JsonObject, definition: Definition) -> Tool:
         """One checked entry as a tool.
 
-        Its id, names and category come from the configuration and the server's name for it. The
-        rest of what the server sends is only shown, and decides nothing.
+        Its id, names and category come from the configuration and the server's name for it.
+        Everything else that the server sends is only displayed.
         """
         own = entry["name"]
         annotations = entry.get("annotations") or {}

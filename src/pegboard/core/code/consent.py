@@ -1,7 +1,8 @@
 """The question that a person answers before a program destroys anything.
 
-It lists the exact calls. Consent covers these and no others; each covers one call. A program that
-makes more calls than a person would read is asked about again: what was not shown is not covered.
+It lists the exact calls. Consent covers these and no others; each covers one call. If a program
+makes more calls than a person would read, they are asked again: calls that were not shown are not
+covered.
 """
 
 from __future__ import annotations
