@@ -35,7 +35,7 @@ durations the page shows the limit, and the tests measure them.
 | `pytest tests/acceptance` | runs the suite |
 | `python scripts/acceptance_page.py` | runs the tests listed here and rewrites this page |
 
-*Reported* means that a value is shown without a target. *Met otherwise* means that Pegboard
+*Reported* means that a value is shown without a target. *Met differently* means that Pegboard
 deliberately does it differently; the linked decision explains why.
 """
 
@@ -81,7 +81,7 @@ def _verdict(criterion: Criterion, failed: Container[str]) -> str:
     if criterion.figure is not None and criterion.figure().met is False:
         return "**not met**"
     if criterion.decision:
-        return f"met otherwise: [decision](../{criterion.decision})"
+        return f"met differently: [decision](../{criterion.decision})"
     if criterion.figure is not None and criterion.figure().met is None:
         return "reported"
     return "met"

@@ -54,7 +54,7 @@ SHOWN = (
     Shown("`clients`", "pegboard clients",
           "Lists the MCP clients on this machine and their servers."),
     Shown("`measure`", "pegboard measure --clients",
-          "Measures what each client pays for its tools."),
+          "Measures what the tools of each client cost."),
     Shown("", "pegboard measure mcp.json", "Measures one file in every mode."),
     Shown("`install`", "pegboard install claude-desktop --dry-run",
           "Shows what would change and what it saves. With `--dry-run`, nothing is written."),

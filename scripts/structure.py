@@ -343,7 +343,7 @@ def format_packages(modules: Iterable[Module]) -> str:
     lines: Counter[str] = Counter()
     for module in modules:
         parts = module.path.relative_to(PEGBOARD).parts
-        package = f"`{parts[0]}/`" if len(parts) > 1 else "modules of their own"
+        package = f"`{parts[0]}/`" if len(parts) > 1 else "top-level modules"
         counts[package] += 1
         lines[package] += module.lines
     rows = [

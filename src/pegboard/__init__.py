@@ -1,4 +1,4 @@
-"""Pegboard: a catalog of MCP tools from which a model pays only for the tools it uses.
+"""Pegboard: a catalog of MCP tools in which you pay only for the tools that a model uses.
 
 Importing this is cheap: the SDK, numpy and the web parts are imported when they are first needed.
 """

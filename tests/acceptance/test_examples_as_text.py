@@ -110,5 +110,5 @@ board.run()
         stdin=subprocess.DEVNULL,
     )
     assert ended.returncode == 3
-    assert "error: The example 'Wrong' is not a valid call of search" in ended.stderr
+    assert "error: The example 'Wrong' is not a valid call to search" in ended.stderr
     assert "Traceback" not in ended.stderr

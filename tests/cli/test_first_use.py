@@ -235,7 +235,7 @@ def test_many_problems_of_the_clients_files_take_one_line(windsurf: Path, tmp_pa
         path.write_text(json.dumps({"mcpServers": {**SERVERS["mcpServers"], **more}}))
     ran = pegboard("search", "list projects", home=tmp_path)
     (problem,) = [line for line in ran.err.splitlines() if line.startswith("problem")]
-    assert problem == "problem: 3 in these files; `pegboard doctor` shows them."
+    assert problem == "problem: there are 3 in these files; `pegboard doctor` lists them."
 
 
 def test_the_user_s_own_configuration_goes_before_the_clients(

@@ -223,7 +223,7 @@ def test_eval_warns_about_queries_about_other_tools(
     ran = evaluated(catalog, queries, home=tmp_path)
     assert ran.code == 0
     assert (
-        f"1 of 5 queries are about tools that are not in the catalog, for example {queries}:6"
+        f"1 of 5 queries expect only tools that are not in the catalog, for example {queries}:6"
         in (ran.err)
     )
 
@@ -265,7 +265,7 @@ def test_eval_counts_queries_that_no_tool_answers_apart(
         ('{"query": "x", "relevant": "create_issue"}', "{queries}:1: `query` must be text"),
         ('{"query": "x", "relevant": [1]}', "{queries}:1: `query` must be text"),
         ('{"query": 1, "relevant": ["create_issue"]}', "{queries}:1: `query` must be text"),
-        ('{"query": "x", "relevant": ["other"]}', "None of these queries is about tools"),
+        ('{"query": "x", "relevant": ["other"]}', "No query names a tool of this catalog"),
     ],
 )
 def test_eval_names_the_file_and_the_line_that_is_wrong(

@@ -38,7 +38,7 @@ def test_a_program_that_deletes_needs_a_yes(config: Path, tmp_path: Path) -> Non
     assert declined.code == 1
     assert "was declined by the user" in declined.out
     assert '- office_delete_file(name="a.txt")' in declined.err
-    assert "--yes makes these calls" in declined.err
+    assert "Pass --yes to make these calls" in declined.err
     agreed = pegboard(*arguments, "--write", "--yes", home=tmp_path)
     assert (agreed.code, agreed.out) == (0, "deleted a.txt!\n")
 

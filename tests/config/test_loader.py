@@ -240,7 +240,7 @@ disabled = true
     assert user.headers == {"Authorization": "Basic dTpzM2NyZXQ="}
     assert (key.query, key.timeout, key.document) == ({"k": "s3cret"}, 5, "/etc/api.json")
     assert "s3cret" not in repr(configuration.sources)
-    assert "sources.both.auth: give only one of `bearer`, `basic` and `api_key`" in str(
+    assert "sources.both.auth: set only one of `bearer`, `basic` and `api_key`" in str(
         configuration.problems[0]
     )
 

@@ -85,5 +85,5 @@ def test_the_stub_mark_is_once_in_the_results_meta(case: Case, told: Transcript)
 
 
 def test_nonsense_in_a_list_request_is_misuse(told: Transcript) -> None:
-    assert '`lazy` is true, false or "bare"' in told["lazy nonsense"].misuse["message"]
+    assert '`lazy` must be true, false or "bare"' in told["lazy nonsense"].misuse["message"]
     assert "start again without one" in told["wrong cursor"].misuse["message"]

@@ -116,7 +116,7 @@ def test_an_error_names_the_field_what_is_wrong_and_what_is_right(more: Any, sai
         (
             {"properties": {"a": {"oneOf": [{"type": "integer"}, {"minimum": 0}]}}},
             {"a": 1},
-            "`a` fits several alternatives, of which only one may hold",
+            "`a` matches several alternatives, but must match exactly one",
         ),
         (
             {"properties": {"a": {"propertyNames": {"maxLength": 1}}}},
@@ -335,5 +335,5 @@ def test_an_example_must_be_a_valid_call() -> None:
         )
 
     check_examples(tool(**FITTING))
-    with pytest.raises(ConfigError, match="The example 'A crash' is not a valid call of create"):
+    with pytest.raises(ConfigError, match="The example 'A crash' is not a valid call to create"):
         check_examples(tool(project="WEB"))

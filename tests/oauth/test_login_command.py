@@ -177,7 +177,7 @@ async def test_a_person_who_declines(config: Path) -> None:
     [
         ("own", "Authorization"),
         ("program", "environment"),
-        ("typo", "There are: notes, own, program"),
+        ("typo", "Servers: notes, own, program"),
     ],
 )
 async def test_servers_without_a_login_are_explained(config: Path, server: str, said: str) -> None:

@@ -162,7 +162,7 @@ async def test_a_shared_connection_asks_nobody() -> None:
 async def test_a_waiting_call_is_taken_up_by_its_own_principal_only() -> None:
     waiting = SuspendedCalls()
     call = waiting.open("s", Ear("one").downstream, "subject")
-    with pytest.raises(UpstreamError, match="belongs to no call"):
+    with pytest.raises(UpstreamError, match="No call with this `requestState`"):
         waiting.resume(call.token, Ear("two").downstream, "subject")
     assert waiting.resume(call.token, Ear("one").downstream, "subject") is call
 

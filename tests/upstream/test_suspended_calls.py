@@ -75,7 +75,7 @@ async def test_a_state_is_good_for_its_own_tool_only() -> None:
         _g,
     ):
         required = await ask(client)
-        with pytest.raises(MCPError, match="belongs to no call"):
+        with pytest.raises(MCPError, match="No call with this `requestState`"):
             await ask(client, "e.ask_twice", request_state=required.request_state)
 
 
@@ -105,7 +105,7 @@ async def test_too_many_waiting_calls_are_refused(monkeypatch: pytest.MonkeyPatc
     ):
         await ask(client)
         required = await ask(client)
-        with pytest.raises(MCPError, match="busy: 2 calls wait"):
+        with pytest.raises(MCPError, match="busy: 2 calls are already waiting"):
             await ask(client)
         await ask(client, input_responses=accepted(required), request_state=required.request_state)
         assert (await ask(client)).input_requests

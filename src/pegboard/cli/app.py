@@ -46,7 +46,7 @@ _WRONG_USE: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "C
 app = typer.Typer(
     name="pegboard",
     cls=Group,
-    help="A gateway and library for MCP tools: a model pays only for the tools it uses.",
+    help="A gateway and library for MCP tools: pay only for the tools that a model uses.",
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -98,7 +98,7 @@ def _options(
         typer.Option("--version", is_eager=True, callback=_print_version, help="Show the version."),
     ] = False,
 ) -> None:
-    """A gateway and library for MCP tools: a model pays only for the tools it uses."""
+    """A gateway and library for MCP tools: pay only for the tools that a model uses."""
     # `--debug` is only here for the help: `run` removes it before Typer sees it.
     if context.invoked_subcommand is None:
         start.show_start()

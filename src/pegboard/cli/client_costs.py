@@ -86,7 +86,7 @@ class ClientCost:
         tools = format_count(len(measured.tools), "tool")
         out.paragraph(
             f"{self.client.title}: {tools} from {format_count(len(measured.servers), 'server')}. "
-            f"Tokens in every request, and their share of {whose} window of {window}:"
+            f"Tokens in every request, and their share of {whose} context window of {window}:"
         )
         if (served := self.with_profile) is not None:
             tools = format_count(len(served.tools), "tool")
@@ -222,7 +222,7 @@ def show_client_table(costs: list[ClientCost]) -> None:
     assumed = [cost.client.key for cost in costs if cost.client.window is None]
     if assumed:
         out.paragraph(
-            f"Window assumed, because it depends on the model: {USUAL_WINDOW:,} tokens for "
+            f"The context window depends on the model; {USUAL_WINDOW:,} tokens are assumed for "
             f"{', '.join(assumed)}.",
             style="dim",
         )

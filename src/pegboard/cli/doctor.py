@@ -115,7 +115,7 @@ _WINDOWS = (
     "changed configuration files are still read again.",
     "Pegboard's files have the permissions of their folder, so they are private only in folders "
     "that are private.",
-    "Later starts are not faster than the first.",
+    "A gateway cannot answer a client's first requests while it is still starting.",
 )
 _MACOS = ("Worker processes share one socket instead of having one each.",)
 

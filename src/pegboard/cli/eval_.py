@@ -163,12 +163,12 @@ def _check_judgments(judged: Sequence[JudgedQuery], board: Pegboard, path: Path)
     example = f"{path}:{unknown[0].line} ({', '.join(sorted(unknown[0].relevant)[:3])})"
     if len(unknown) == len(answered):
         raise ConfigError(
-            f"None of these queries is about tools of the catalog, for example {example}: "
-            "`relevant` must hold ids or names of tools, as `pegboard search --json` shows them."
+            f"No query names a tool of this catalog in `relevant`, for example {example}. Use ids "
+            "or names of tools, as `pegboard search --json` shows them."
         )
     print_warning(
         "warning",
-        f"{len(unknown):,} of {len(answered):,} queries are about tools that are not in the "
+        f"{len(unknown):,} of {len(answered):,} queries expect only tools that are not in the "
         f"catalog, for example {example}. No ranker can find these.",
     )
 

@@ -298,14 +298,14 @@ def _select_approvals(
 ) -> tuple[list[_PendingDefinition], dict[str, str]]:
     """The definitions that the names and the last `diff` select, and the refusals with reasons."""
     chosen = {item.name: item for item in items if item.address in names}
-    # A digest that is not waiting: the definition has changed since somebody read it.
+    # A digest that is not pending: the definition has changed since somebody read it.
     outdated = [
         found["tool"]
         for name in names
         if (found := _WITH_DIGEST.fullmatch(name)) and found["tool"] not in chosen
     ]
     refused = {
-        tool: f"{tool} has changed again: this definition is not waiting. {_REVIEW_FIRST}"
+        tool: f"{tool} has changed again: this definition is no longer pending. {_REVIEW_FIRST}"
         for tool in outdated
     }
     # Plain names, or none at all, mean the definitions that `diff` has shown.

@@ -112,7 +112,7 @@ class _Target:
         if self.spec.transport == "stdio":
             reason = (
                 f"{name} is a program on this machine. It gets its credentials from its "
-                f"environment (`env`), not by a login here."
+                f"environment (`env`), not from a login."
             )
         elif not self.spec.oauth.enabled:
             reason = f"Logins to {name} are switched off (`oauth.enabled`)."
@@ -153,7 +153,7 @@ def _find_server(name: str, config: Path | None) -> _Target:
     if not sources:
         raise ConfigError("No configuration was found: name the file with --config.")
     raise ConfigError(
-        f"There is no server {name!r}. There are: {', '.join(sorted(set(known))) or 'none'}."
+        f"There is no server {name!r}. Servers: {', '.join(sorted(set(known))) or 'none'}."
     )
 
 
@@ -215,8 +215,8 @@ def _invite(server: str, begun: Login, use_browser: bool) -> None:
     is_opened = use_browser and webbrowser.open(begun.address)
     where = "A browser was opened. " if is_opened else ""
     out.print(
-        f"\n{where}If the browser is on another machine, it will end on a page that it cannot "
-        f"open. Paste the URL of that page here and press Enter.",
+        f"\n{where}If the browser is on another machine, it will be sent to a page that it "
+        f"cannot open. Paste the URL of that page here and press Enter.",
         soft_wrap=True,
     )
     sys.stdout.flush()  # a program that reads the address would wait for it

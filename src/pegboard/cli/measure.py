@@ -259,14 +259,11 @@ def _show_summary(measured: Measurement) -> None:
         results = f"\n{count} recorded results: {given:,} instead of {whole:,} tokens, "
         out.print(line(results, (f"{saved} less", "bold green"), "."))
     difference = format_difference(measured.saved("proxy"))
-    lists = (
-        f" in the list with the proxy mode: {measured.modes['proxy'].list:,} instead of "
-        f"{measured.everything:,} tokens."
-    )
-    out.print(line((f"\n{difference}", "bold green"), lists))
+    lists = f": {measured.modes['proxy'].list:,} instead of {measured.everything:,} tokens."
+    out.print(line("\nThe list in proxy mode costs ", (difference, "bold green"), lists))
     if measured.chosen == "eager":
         out.print(
-            "This is a small catalog: listing all tools is cheapest, and the mode `auto` does that."
+            "This is a small catalog: listing all tools is cheapest, and `auto` mode does that."
         )
     use, prices = measured.use, measured.prices
     out.print(

@@ -45,7 +45,7 @@ def run(
         # On standard error, so that standard output has nothing but the value of the program.
         err.print(question.text, markup=False, highlight=False)
         if not sys.stdin.isatty():
-            err.print("Nobody can be asked here, without a terminal. --yes makes these calls.")
+            err.print("There is no terminal to ask for consent. Pass --yes to make these calls.")
             return False
         return await _confirm("Make these calls?")
 

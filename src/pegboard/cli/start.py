@@ -21,7 +21,7 @@ from pegboard.install.clients import this_machine
 def show_start() -> None:
     """Print the clients on this machine and the next step."""
     title = (f"Pegboard {__version__}", "bold")
-    out.paragraph(line(title, ": a model pays only for the tools it uses."))
+    out.paragraph(line(title, ": pay only for the tools that a model uses."))
     machine = this_machine()
     has_config = machine.user_config.is_file()
     found = [status for status in inspect_clients(machine) if status.is_found]

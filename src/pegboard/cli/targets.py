@@ -118,7 +118,9 @@ def _warn_about(configuration: Configuration) -> None:
     if len(problems) > _MOST_PROBLEMS:
         # Clients often have different servers under the same name. Somebody who only wants to
         # search should not have to scroll past them each time.
-        print_warning("problem", f"{len(problems)} in these files; `pegboard doctor` shows them.")
+        print_warning(
+            "problem", f"there are {len(problems)} in these files; `pegboard doctor` lists them."
+        )
     for note in configuration.notes:
         print_warning("note", abbreviate_home(note))
     if not configuration.upstreams and not configuration.sources:

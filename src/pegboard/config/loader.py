@@ -246,7 +246,7 @@ class _Loader:
                 message = "a server has this name already; names are shared by servers and sources."
                 self._leave_out(name, self.document.error(message, at))
             elif sum(way is not None for way in (auth.bearer, auth.basic, auth.api_key)) > 1:
-                message = "give only one of `bearer`, `basic` and `api_key`."
+                message = "set only one of `bearer`, `basic` and `api_key`."
                 self._leave_out(name, self.document.error(message, (*at, "auth")))
             elif header := next((n for n, v in entry.headers.items() if is_template(v)), None):
                 message = "only MCP servers can have headers with a credential for each caller."

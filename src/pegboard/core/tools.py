@@ -252,8 +252,8 @@ def check_summary(summary: str, tool: str) -> str:
     text = " ".join(summary.split())
     if len(text) > SUMMARY_LIMIT:
         raise ConfigError(
-            f"The summary of {tool!r} has {len(text)} characters; at most {SUMMARY_LIMIT} fit a "
-            f"listing. Shorten it and keep the rest in the description.",
+            f"The summary of {tool!r} has {len(text)} characters; at most {SUMMARY_LIMIT} "
+            f"are allowed. Shorten it and move the rest into the description.",
             tool=tool,
         )
     return text

@@ -5,7 +5,7 @@ failure counts for its tool. For the upstream it counts when the upstream itself
 when it is the first failure in a run of its tool: so one bad tool does not shut out its neighbors,
 and an upstream on which one tool after the other fails is recognized.
 
-A healthy breaker has no entry in the store, so a call of a healthy tool writes nothing. A success
+A healthy breaker has no entry in the store, so a call to a healthy tool writes nothing. A success
 that meets no failures is not written either: it cannot shorten a run that began while it ran.
 While the store is unavailable calls go through unguarded: a guard must not be the outage.
 

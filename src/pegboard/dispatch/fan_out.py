@@ -149,7 +149,7 @@ async def _run_one(
         error = error_to_json(exc)
     except Exception as exc:
         # A crash is the outcome of this call alone; raised here, it would cancel all others.
-        logger.exception("A call of %s failed unexpectedly.", call.tool.id)
+        logger.exception("A call to %s failed unexpectedly.", call.tool.id)
         error = {"kind": "error", "message": f"It failed unexpectedly ({type(exc).__name__})."}
     return Outcome(call.tool.name, error is None, result, error, (timer() - began) * 1000)
 

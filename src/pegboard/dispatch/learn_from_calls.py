@@ -29,7 +29,7 @@ def learn_from_calls(learner: CallLearner) -> Callable[[Handler], Handler]:
             try:
                 await learner.learn(call, result)
             except Exception:  # the call has run, whatever fails here
-                _log.exception("Nothing was learned from a call of %s.", call.tool.id)
+                _log.exception("Nothing was learned from a call to %s.", call.tool.id)
             return result
 
         return handle

@@ -190,7 +190,7 @@ class LearnedSearches:
                         file.writelines(map(_to_line, memory.uses))
                     memory.size = path.stat().st_size
             except OSError as exc:
-                _log.warning("What search learns cannot be saved, and is lost at the end: %s", exc)
+                _log.warning("What search learns cannot be saved, and is lost at shutdown: %s", exc)
                 self._folder = None
         if self._folder is None:
             memory.uses, memory.learned = merge_uses([*memory.uses, use]), None

@@ -1,4 +1,4 @@
-"""The catalogs of all servers and APIs of a configuration: what each one last listed, and as tools.
+"""The catalogs of all servers and APIs of a configuration: what each last listed, and its tools.
 
     disk  -->  catalog of each server  -->  tools with unique, legal names; which of them are pinned
 
@@ -66,11 +66,11 @@ _INSTRUCTIONS_READ = 20_000
 _MAX_REASON = 200
 """Characters of the reason why a server is missing that a model is shown."""
 _MAX_SECTIONS = 100
-"""Categories of its own that a server can have; the tools of further ones are in the server's."""
+"""How many categories a server can define; tools of further ones get the server's category."""
 _BY_KIND = "by kind of client"
 
 ListKind: TypeAlias = Literal["prompts", "resources"]
-"""A list that a server has besides its tools."""
+"""A list that a server has in addition to its tools."""
 
 
 class ServerCatalogs:
@@ -114,7 +114,7 @@ class ServerCatalogs:
         naming = build_naming(configuration.settings)
         self._names = build_namespaces(self.specs.values(), naming, taken=META_TOOL_NAMES)
         self._tools.clear()
-        # A server that runs something else now, or somewhere else, is listed again; one whose
+        # A server whose identity changed, such as its command or URL, is listed again; one whose
         # timeouts or filters changed is not.
         same = {
             name
@@ -190,7 +190,7 @@ class ServerCatalogs:
             if name not in self.apis
             and self.specs[name].may_send_requests
             and not is_kind_known(catalog.about.variants, kind)
-            # Not every call of such a client may start a server that has just failed.
+            # A server that has just failed must not be started by every call of such a client.
             and self.retry_pause(name) == 0
         ]
 
@@ -204,7 +204,7 @@ class ServerCatalogs:
                 if (names := get_listed_tools(one.about.variants, kind)) is not None
             }
             tools = [t for t in catalog if t.server not in listed or t.own_name in listed[t.server]]
-            # The same object where nothing is left out, so that its memos (listings, index) serve.
+            # The same object if nothing is left out, so that its cached lists and index are reused.
             is_whole = len(tools) == len(catalog)
             memo[kind] = catalog if is_whole else Catalog(tools, catalog.categories)
         return memo[kind]
@@ -299,7 +299,7 @@ class ServerCatalogs:
         return self._map_tools(tools, lambda tool: self._apply_decisions(tool, catalog))
 
     def _map_tools(self, tools: Iterable[Tool], change: Callable[[Tool], Tool]) -> list[Tool]:
-        """The changed tools; a tool that cannot be changed is left out, and no other."""
+        """The changed tools; only a tool that cannot be changed is left out."""
         changed: list[Tool] = []
         for tool in tools:
             try:
@@ -456,13 +456,13 @@ def build_profile(listing: Listing, before: ServerProfile | None = None) -> Serv
 
 
 def _visible_profile(catalog: CachedCatalog) -> ServerProfile:
-    """The profile as far as clients notice it: kinds that see the same tools make no difference."""
+    """The parts of a profile that clients notice: kinds that see the same tools do not matter."""
     variants = {kind: names for kind, names in catalog.about.variants.items() if names is not None}
     return replace(catalog.about, variants=variants)
 
 
 def find_changed_lists(before: ServerProfile, after: ServerProfile) -> list[ListKind]:
-    """Which lists have changed, besides the list of tools."""
+    """Which lists have changed, other than the list of tools."""
     kinds: list[ListKind] = []
     if before.prompts != after.prompts:
         kinds.append("prompts")
@@ -479,5 +479,5 @@ def explain_unusable(configuration: Configuration) -> dict[str, str]:
 def describe_missing_servers(starting: Sequence[str], reasons: Sequence[str]) -> list[str]:
     """Notes for a model about servers whose tools are missing: not yet listed, or failed."""
     notes = [f"Still starting: {', '.join(starting)}. Search again soon."] if starting else []
-    # One line each: the reason may quote the server, which could write lines of ours after it.
+    # One line each: the reason may quote the server, which could forge further lines.
     return notes + [f"Not available: {sanitize_line(why, _MAX_REASON)}" for why in reasons]

@@ -98,8 +98,8 @@ class ClientVariants:
 
         Args:
             kind: The kind of the client that waits.
-            tasks: Where the listing runs; without it, the gateway does not run and nothing starts.
-            mount: Called when the listing is done, before those who wait for it go on.
+            tasks: Where the listing runs; without it, nothing starts.
+            mount: Called when the listing is done, before those who wait for it continue.
         """
         if kind in self._complete:
             return
@@ -145,7 +145,8 @@ class ClientVariants:
             reason = prefix_server_name(name, exc.message)
             await to_thread.run_sync(self._catalogs.save_failure, name, reason)
             return
-        # Meanwhile the server may have left the configuration, or been listed by somebody else.
+        # Meanwhile the server may have been removed from the configuration, or listed by another
+        # task.
         if name not in self._catalogs or is_kind_known(self._catalogs[name].about.variants, kind):
             return
         known = self._catalogs[name]

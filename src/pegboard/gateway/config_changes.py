@@ -90,7 +90,7 @@ class ConfigEditor:
         """Add servers to the file.
 
         Raises:
-            NotPermitted: One of them runs a command, and commands are not allowed here.
+            NotPermitted: One of them runs a command, which is not allowed here.
             ConfigError: The file has a server of that name, or a server could not be used.
         """
         content, table = self._read()

@@ -35,7 +35,7 @@ class ConfigSource:
     text: str | None = None
     """The content to use instead of reading the file, such as imports of clients' files."""
     trust: TrustedFile | None = None
-    """What the user has agreed to; a changed file is not read."""
+    """The content that the user has agreed to; a changed file is not read."""
 
     @classmethod
     def from_path(

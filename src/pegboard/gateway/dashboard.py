@@ -298,7 +298,7 @@ def build_add_logins(gateway: Gateway) -> AddLogins:
                 found.append(row)
                 continue
             is_refused = row.name in gateway.discovery.need_login
-            # What the operator lacks says nothing about the token of another viewer.
+            # A login that the operator lacks says nothing about another viewer's token.
             login = await gateway.logins.state(spec, principal, is_refused=is_refused and is_local)
             if login is None and is_refused:
                 login = "sign in"

@@ -60,7 +60,7 @@ class Discovery:
         replicas: Where new catalogs are announced.
         settings: Returns the current settings of upstreams.
         progress: Called for each server that is listed for the first time.
-        arrived: Called for each server that must be mounted, or not waited for any more.
+        arrived: Called for each server that must be mounted, or that nobody waits for any more.
         listing_wait: Seconds for which an answer waits for servers to be listed.
     """
 
@@ -183,7 +183,7 @@ class Discovery:
         pause = FIRST_RETRY_DELAY
         while True:
             await anyio.sleep(pause)
-            # A listing that is still running may end the failure by itself.
+            # A listing that is still running may succeed.
             await wait_until_listed()
             known = self._catalogs
             missing = [n for n in self.failures if n in known.specs and n not in known]
@@ -250,7 +250,7 @@ class Discovery:
         self.earlier_failures.discard(name)
         (self.need_login.add if needs_login else self.need_login.discard)(name)
         is_known = name in self._catalogs
-        # Of a server whose catalog is known, only a missing login is of interest to others.
+        # If the catalog of a server is known, only a missing login matters to others.
         if needs_login or not is_known:
             save = partial(self._catalogs.save_failure, name, reason, needs_login=needs_login)
             await to_thread.run_sync(save)

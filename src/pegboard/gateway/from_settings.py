@@ -61,7 +61,7 @@ def build_policy(settings: Settings) -> Policy:
 
 
 def build_rate_limits(settings: Settings, store: Store) -> RateLimits | None:
-    """How much each principal may do; `None` if that is not limited."""
+    """The rate limits of principals; `None` if there are none."""
     if not settings.limits:
         return None
     rules: list[LimitRule] = []
@@ -121,7 +121,7 @@ def open_run_records(settings: Settings, folder: Path, files: Sequence[Path]) ->
     """Where programs wait for consent; `None` for the store.
 
     A shared store outlives this process. Memory does not, so such runs are in files of this user.
-    Configurations have a folder each: a tool of the same name may be another one elsewhere.
+    Each configuration has its own folder, because the same name may mean another tool elsewhere.
     """
     if not settings.store.url.startswith("memory:") or not files:
         return None
@@ -145,7 +145,7 @@ def build_grant_storage(settings: Settings, store: Store | None) -> GrantStorage
             "one (`[store] url`), and a `key` in `[oauth]` to encrypt them with."
         )
     if store is not None and is_shared and key and where in ("auto", "store"):
-        # Without the fallback: memory knows no logins, and everybody would have to log in again.
+        # Without the fallback: memory has no logins, so everybody would have to log in again.
         return StoreGrants(getattr(store, "shared", store), ConfiguredKey(key))
     folder = grants_folder(os.environ)
     if key:
@@ -284,8 +284,8 @@ def settings_to_options(settings: Settings) -> dict[str, Any]:
         "dispatch_risk": rules.dispatch,
         "max_parallel": settings.calls.max_concurrency,
         "coerce": settings.calls.coerce,
-        # The connection of each server counts it: only that knows when the server waits for a
-        # person, and stops the clock.
+        # The connection of each server measures it: only the connection knows when the server waits
+        # for a person, and pauses the clock.
         "timeout": None,
         "upstream_concurrency": settings.calls.upstream_concurrency,
         "upstream_queue": settings.calls.queue,

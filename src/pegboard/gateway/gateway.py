@@ -98,7 +98,7 @@ class Gateway:
         board: The board to mount tools on, where there is one already.
         open_transport: Opens the transport of a server.
         listing_wait: Seconds for which answers wait for servers that were never listed.
-        observability: Observers and layers besides those of every board.
+        observability: Observers and layers in addition to those of every board.
         store: The store for shared state; opened from the configuration where it is not given.
         retry: Whether servers that failed a moment ago are tried again at once.
     """
@@ -157,14 +157,14 @@ class Gateway:
         self._tokenizer_loaded = False
         self._answered = anyio.Event()
         self.failure: BaseException | None = None
-        """What ended the gateway, if nobody stopped it."""
+        """Why the gateway ended, if nobody stopped it."""
         self.failed = anyio.Event()
         self._resources = AsyncExitStack()
         self._tasks: TaskGroup | None = None
         self._configure(configuration)
 
     def _prepare_board(self, folder: Path, store: Store | None) -> None:
-        """Set up the board with the store, the decisions in it, and everybody who observes."""
+        """Set up the board with the store, the decisions in it, and the observers."""
         statistics = LiveStatistics()
         if store is None:
             # The store itself is observed too: the dashboard shows when it is unavailable.
@@ -196,12 +196,12 @@ class Gateway:
             return ""
         if spec.has_caller_headers:
             return None if caller.anonymous else caller.principal
-        # Whether a server without credentials wants a login is only known when it is called.
+        # Whether a server without credentials requires a login is only known when it is called.
         may_log_in = spec.uses_oauth and spec.oauth.grant != "client_credentials"
         return caller.principal if may_log_in and not caller.anonymous else ""
 
     def _prepare_connections(self, folder: Path, open_transport: OpenTransport) -> None:
-        """Set up the way to the servers; nothing is connected before it is needed."""
+        """Set up the connection pool; nothing is connected before it is needed."""
         self.logs = folder / "logs"
         self.logins = build_logins(self.configuration.settings, self.store)
         self.logins.on_login(self._on_login)
@@ -223,7 +223,7 @@ class Gateway:
 
     @property
     def access(self) -> AccessControl:
-        """Who may know of what, by the current rules and tools."""
+        """Which servers and tools a caller may know of, by the current rules."""
         return AccessControl(self.board.policy, self.board.known_catalog)
 
     @property
@@ -235,7 +235,7 @@ class Gateway:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the gateway runs; a failure that it could not recover from ends it."""
+        """Whether the gateway is running; an unrecoverable failure ends it."""
         return self._tasks is not None and not self._tasks.cancel_scope.cancel_called
 
     def fail(self, cause: BaseException) -> None:
@@ -246,7 +246,7 @@ class Gateway:
     async def check(self) -> None:
         """Check that a request could be answered; raises the reason if not."""
         if not self.is_alive:
-            raise RuntimeError("The gateway does not run.")
+            raise RuntimeError("The gateway is not running.")
         await self.board.view(LOCAL_CALLER)
 
     # Starting and stopping ---------------------------------------------------------------------
@@ -327,7 +327,7 @@ class Gateway:
     # Configuration and decisions ---------------------------------------------------------------
 
     async def reload(self, configuration: Configuration) -> None:
-        """Apply a new configuration; calls in progress and unchanged servers go on."""
+        """Apply a new configuration; calls in progress and unchanged servers continue."""
         self._configure(configuration)
         self.catalogs.configure(configuration)
         unknown = await to_thread.run_sync(self.catalogs.restore)
@@ -432,7 +432,7 @@ class Gateway:
         if server not in self.catalogs.specs:
             return
         if principal != LOCAL_CALLER.principal:
-            # The catalog is for everybody, and not made with the login of one of them.
+            # The catalog is for everybody, so it is not read with one person's login.
             self.discovery.personal.forget(server, principal)
             self.board.announce()
         elif server in self.catalogs:
@@ -492,7 +492,7 @@ class Gateway:
             pending=self.pending,
             source=self.catalogs.hash,
         )
-        # Once all servers are known, lists are made of them, unless somebody was given another.
+        # Once all servers are known, lists contain them, unless a client already got another list.
         if not self.pending and not self._has_listed:
             self._fixed_catalog = None
         self.board.server_instructions = self.catalogs.instructions()
@@ -504,8 +504,8 @@ class Gateway:
     def _fix_list(self) -> None:
         """While servers are unknown, make lists without them.
 
-        Then a list is the same from the first answer on, and nobody waits for it: it names the
-        servers whose tools it cannot count, and `auto` means `proxy`.
+        Then the list is the same from the first answer on, and nobody waits for servers: it names
+        the servers whose tools it cannot count, and `auto` means `proxy`.
         """
         # Of the tools that every kind of client sees: it must not change with the client.
         plain = self.catalogs.filter_for_kind(PLAIN_CLIENT, self.board.known_catalog)
@@ -532,8 +532,8 @@ class Gateway:
         self._answered.set()
         view = await self.board.view(caller, **request)
         self._has_listed |= self._fixed_catalog is not None and not is_whole
-        # What a gateway shows differently from the board itself. The view is new and only ours, so
-        # it is changed in place: a copy of it for every call would be measurable.
+        # What a gateway shows differently from the board itself. The view is new and not shared, so
+        # it is changed in place: copying it for every call would have a measurable cost.
         if request.get("request") is not None and self.discovery.variants.exist:
             whole = view.catalog
             view.catalog = self.catalogs.filter_for_kind(kind, whole)
@@ -554,7 +554,7 @@ class Gateway:
         return self.board.expected_mode(caller, fixed, is_complete=is_complete)
 
     def _describe_missing(self, caller: Caller, everything: bool) -> list[str]:
-        """Notes on the servers whose tools are missing, as far as the caller may know of them."""
+        """Notes on servers whose tools are missing, if the caller may know of them."""
         access = self.access
 
         def may_know(name: str) -> bool:

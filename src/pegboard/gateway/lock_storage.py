@@ -1,7 +1,7 @@
 """Where the lock is stored: in a file beside the configuration, or in the shared store.
 
-    FileLockStorage     one JSON file, for people too: it can be committed, reviewed and copied.
-                        It is replaced atomically, and processes that write it take turns.
+    FileLockStorage     one JSON file that people can read: it can be committed, reviewed and
+                        copied. It is replaced atomically, and processes that write it take turns.
     SharedLockStorage   one key for each server in the shared store, for replicas that have no
                         folder in common.
 
@@ -33,7 +33,7 @@ from pegboard.private_files import lock_file, replace_file
 logger = logging.getLogger(__name__)
 
 LockChange: TypeAlias = Callable[[ServerLock], ServerLock]
-"""From the old record to the new one; pure, because it may be run again."""
+"""Returns the new record for the old one; pure, because it may be run again."""
 
 POLL_INTERVAL = 0.5
 """Seconds between two checks of the modification time of a lock file."""
@@ -118,7 +118,7 @@ class FileLockStorage:
             if not self._seen_file:
                 return {}
             raise ConfigError(
-                f"The lock file {self.path} is gone. Restore it; to begin with an empty one, "
+                f"The lock file {self.path} is gone. Restore it; to start with an empty one, "
                 f"delete {self._marker} as well and restart the gateways that use it."
             ) from None
         except (OSError, ValueError) as exc:
@@ -153,8 +153,8 @@ class FileLockStorage:
                 records = self.read()
                 before = records.get(server, ServerLock())
                 after = records[server] = change(before)
-                # Identity, not equality: a change that has nothing to do returns the record that it
-                # was given.
+                # Compared by identity: a change that has nothing to do returns the record it was
+                # given.
                 if after is not before:
                     servers = {name: one.to_json() for name, one in sorted(records.items())}
                     text = json.dumps(
@@ -170,7 +170,7 @@ class FileLockStorage:
     def _mark_existing(self) -> None:
         """Record that there is a lock file, for later processes."""
         self._seen_file = True
-        with suppress(OSError):  # the folder may be read-only: this process knows it at least
+        with suppress(OSError):  # the folder may be read-only; this process remembers it anyway
             if not self._marker.exists() or self._marker.stat().st_size == 0:
                 self._marker.write_text(f"{self.path.name} exists.\n", encoding="utf-8")
 
@@ -209,7 +209,7 @@ class SharedLockStorage:
         if not isinstance(names, list | None):
             raise StoreError(f"The store holds something that is not a lock at {_INDEX!r}.")
         records: dict[str, ServerLock] = {}
-        # Also what only this process knows: a store that was emptied must not unlock anything.
+        # Includes what only this process remembers: an emptied store must not unlock anything.
         for name in {*(names or ()), *self._known}:
             value = await self._store.get(_store_key(name))
             if value is not None:
@@ -219,7 +219,7 @@ class SharedLockStorage:
                 records[name] = await self.update(name, lambda record: record)
             else:
                 raise StoreError(
-                    f"The lock of {name} is gone from the store. Restore the store; to begin with "
+                    f"The lock of {name} is gone from the store. Restore the store; to start with "
                     f"an empty lock, delete the key {_INDEX!r} under the store's prefix as well."
                 )
         return records

@@ -6,8 +6,9 @@
 
 The dashboard's sign-in says who opens the first page, and the login is stored for that person
 alone. A person must not be able to have somebody else complete their login, because they would then
-use the other person's account. So the return is accepted only from the browser that began the
-login, which has a cookie for it. The dashboard's own cookies do not come along from another site.
+use the other person's account. So the redirect is accepted only from the browser that began the
+login, which has a cookie for it. The dashboard's own cookies are not sent when the browser comes
+from another site.
 
 The browser may come back to another worker or replica, so a login that has begun is in the store.
 It is encrypted with a key made from the cookie, which the store does not know.
@@ -130,7 +131,9 @@ class LoginPages:
                     _store_name(secret), lambda _: encrypted, ttl=_COOKIE_LIFETIME
                 )
         except OAuthError as exc:
-            return self._render_failure(viewer, f"{tokens.server}: the login cannot begin: {exc}.")
+            return self._render_failure(
+                viewer, f"{tokens.server}: the login cannot be started: {exc}."
+            )
         # Not a redirect: the policy of this page allows forms to lead to this site only.
         response = self._render(
             viewer,
@@ -173,7 +176,7 @@ class LoginPages:
         done = self._render(
             None,
             f"Logged in to {server}",
-            tag("p", "Return to your client and repeat the call, unless it goes on by itself."),
+            tag("p", "Return to your client and repeat the call, unless it continues by itself."),
         )
         done.delete_cookie(self._cookie, path="/", httponly=True, secure=self._is_secure)
         return with_security_headers(done)
@@ -196,7 +199,7 @@ class LoginPages:
 
         Raises:
             NotPermitted: The viewer cannot log in to servers here.
-            ToolNotFound: There is no such server for this viewer, or one does not log in to it.
+            ToolNotFound: There is no such server for this viewer, or it needs no login.
         """
         name = request.path_params["server"]
         if not may_log_in(self._gateway, viewer):

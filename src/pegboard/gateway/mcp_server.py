@@ -47,14 +47,14 @@ from pegboard.upstream.downstream import build_downstream
 from pegboard.upstream.passthrough import MAX_SUBSCRIPTIONS, Subscriber
 
 MAX_STREAMS = 1024
-"""Streams of changes that may be open at a time, in one process."""
+"""Notification streams that may be open at a time, in one process."""
 MAX_STREAMS_PER_PRINCIPAL = 64
 _UNSUBSCRIBE_TIMEOUT = 2.0
 """Seconds for telling a server that nobody watches a resource any more."""
 _REMOVED_METHODS = frozenset({"logging/setLevel", "resources/subscribe", "resources/unsubscribe"})
 """Methods that MCP 2026-07-28 no longer has."""
 _ACCOUNTED_ELSEWHERE = frozenset({"ping", "tools/call", "subscriptions/listen"})
-"""Methods that dispatch accounts for, that are accounted for when a stream begins, or never."""
+"""Methods not counted here: dispatch counts calls, a stream counts when it begins, a ping never."""
 _RELAYED_LISTS = frozenset({"prompts/list", "resources/list", "resources/templates/list"})
 _ROOTS_CHANGED = "notifications/roots/list_changed"
 _MAX_TARGET = 500
@@ -133,7 +133,8 @@ class GatewayMiddleware(PegboardMiddleware):
         caller = super().read_caller(ctx)
         if ctx.request is None or caller.principal != LOCAL_CALLER.principal:
             return caller
-        # A proxy or tunnel on this machine may bring anybody: not only the local user.
+        # A proxy or tunnel on this machine may forward requests of anybody, not only of the local
+        # user.
         is_proxied = any(header in ctx.request.headers for header in _PROXY_HEADERS)
         is_local_user = self.single_user and not is_proxied
         return caller if is_local_user else replace(caller, anonymous=True)
@@ -141,7 +142,7 @@ class GatewayMiddleware(PegboardMiddleware):
     async def _answer_tools(self, ctx: mcp_private.Context) -> HandlerResult:
         limits, name = self.gateway.limits, str((ctx.params or {}).get("name"))
         if limits is not None and ctx.method == "tools/call" and name in META_TOOL_NAMES:
-            # Dispatch counts calls to tools. What a meta-tool does may never get to dispatch.
+            # Dispatch counts calls to tools, but a call to a meta-tool may never reach dispatch.
             try:
                 await limits.request(self.caller(ctx))
             except Busy as exc:
@@ -161,7 +162,7 @@ class GatewayMiddleware(PegboardMiddleware):
         limits = self.gateway.limits
         counts_as_call = limits is not None and not ctx.method.endswith("/list")
         try:
-            # Unlike the list of tools, these have no stand-in for servers that are starting.
+            # Unlike the list of tools, these lists cannot be built before servers have started.
             if ctx.method in _RELAYED_LISTS:
                 await self.gateway.wait_for_first_listing()
             async with limits.call(caller) if limits and counts_as_call else nullcontext():
@@ -231,7 +232,7 @@ def _find_target(params: Mapping[str, Json]) -> str | None:
 
 
 class _SubscriptionHandler:
-    """Serves streams of changes: of lists to everybody, of resources to their subscribers."""
+    """Serves notification streams: changed lists to everybody, changed resources to subscribers."""
 
     middleware: GatewayMiddleware
 
@@ -260,11 +261,11 @@ class _SubscriptionHandler:
 
     @contextmanager
     def _count_stream(self, principal: str, uris: list[str]) -> Generator[None]:
-        """Limit the streams of each principal, so that nobody takes those of everybody."""
+        """Limit the streams of each principal, so that nobody can take all of them."""
         total = self._streams.total()
         if self._streams[principal] >= MAX_STREAMS_PER_PRINCIPAL or total >= MAX_STREAMS:
             raise mcp_private.request_failed(
-                Busy("You have too many streams of changes open: end some first.")
+                Busy("You have too many notification streams open: close some first.")
             )
         if len(uris) > MAX_SUBSCRIPTIONS:
             raise mcp_private.invalid_params(

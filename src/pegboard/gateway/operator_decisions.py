@@ -76,12 +76,12 @@ class ToolTrust:
         """Why the lock could not be read the last time."""
 
     def configure(self, specs: Iterable[UpstreamSpec], settings: TrustSettings) -> None:
-        """Set how servers are trusted: all of them, and those with a mode of their own."""
+        """Set the trust mode: for all servers, and for those that have their own."""
         self._settings = settings
         self._modes = {spec.name: spec.trust for spec in specs if spec.trust is not None}
 
     async def load(self) -> None:
-        """Read the lock; where that fails, the records of the last time stay in use.
+        """Read the lock; if that fails, the last known records stay in use.
 
         Raises:
             PegboardError: It cannot be read.
@@ -128,8 +128,8 @@ class ToolTrust:
         if held:
             names = ", ".join(f"{name} ({state})" for name, state in sorted(held.items()))
             logger.warning(
-                "Held back of %s: %s. See the changes with `pegboard lock diff`, allow them with "
-                "`pegboard lock approve`.", server, names,
+                "%s: these tools are held back: %s. See the changes with `pegboard lock diff`, "
+                "allow them with `pegboard lock approve`.", server, names,
             )  # fmt: skip
         for definition in listed:
             lock, name = before.tools.get(definition.name), definition.name
@@ -209,7 +209,7 @@ class ToolSwitches:
         """Read which tools are switched off.
 
         Raises:
-            StoreError: It cannot be read. The switches of the last time stay in use.
+            StoreError: It cannot be read. The last known switches stay in use.
         """
         value = await self._store.get(SWITCHES_KEY)
         if value is None and self.off:
@@ -287,7 +287,7 @@ class OperatorDecisions:
             try:
                 await part.load()
             except PegboardError as exc:
-                if part is not self.trust:  # which warns by itself
+                if part is not self.trust:  # it has logged the reason itself
                     logger.warning("Operators' decisions cannot be read: %s", exc.message)
 
     async def record_definitions(self, catalogs: ServerCatalogs) -> None:
@@ -314,7 +314,7 @@ class OperatorDecisions:
         on_switch: Callable[[], None],
         on_rollout: Callable[[], None],
     ) -> None:
-        """Follow decisions that are made anywhere, until canceled."""
+        """Follow decisions, wherever they are made, until canceled."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self.trust.follow, on_lock)
             tasks.start_soon(self.switches.follow, on_switch)

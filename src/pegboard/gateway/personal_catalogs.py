@@ -2,7 +2,7 @@
 
 A catalog is normally read once, with the credential of the operator, and shared by all callers. A
 server for which the operator has none refuses to be listed. Then each caller who has a credential
-of their own gets a catalog of their own, because the list may name what is private:
+of their own gets a catalog of their own, because the list may contain private names:
 
     view(caller)   known            add it to the catalog that the caller sees
                    not known        list the server as this caller, and wait a moment
@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 MAX_CATALOGS = 1_024
 """Catalogs of callers in memory; the least recently used one is listed again when needed."""
 RETRY_AFTER = 30.0
-"""Seconds until a server is asked again that did not list its tools to a caller."""
+"""Seconds until a server that did not list its tools to a caller is listed again."""
 REFRESH_AFTER = 600.0
 _MEMO = "personal tools"
 
@@ -139,7 +139,7 @@ class PersonalCatalogs:
                     one.refresh_at = 0.0
 
     def on_mount(self) -> None:
-        """Take note of changed decisions of operators and names of tools."""
+        """Apply changed decisions of operators and changed names of tools."""
         self._version += 1
         for key in list(self._known):
             if (known := self._known.get(key)) is not None:
@@ -184,6 +184,6 @@ class PersonalCatalogs:
 
         whole = view.catalog = combine(view.catalog)
         view.index = lambda: board.index.restricted_to(whole)
-        # Lists too, although these were fixed before the caller was known.
+        # Added to lists too, although these were fixed before the caller was known.
         view.constant = None if view.constant is None else combine(view.constant)
         view.plain = None if view.plain is None else combine(view.plain)

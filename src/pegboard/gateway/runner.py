@@ -56,8 +56,8 @@ WATCH_INTERVAL = 1.0
 SHUTDOWN_TIMEOUT = 30.0
 """Seconds that calls in progress have when the gateway is stopped."""
 KEEP_ALIVE_TIMEOUT = 75
-"""Seconds for an idle connection: longer than load balancers and clients keep one, so that it is
-they who close it and no request is lost."""
+"""Seconds for an idle connection: longer than load balancers and clients keep one open, so that
+they close it first and no request is lost."""
 EXIT_FAILED = 1
 """The exit status of a process that could not serve."""
 WRITE_TIME = 0.1
@@ -121,10 +121,10 @@ class GatewayRunner:
     def _save_first_answers(
         self, record: AnswerRecord, answers: Answers, *, complete: bool
     ) -> None:
-        """Save the answers to a client's first requests for the next start, if they will hold."""
+        """Save the answers to a client's first requests for the next start, if they stay valid."""
         configuration = self.gateway.configuration
         names = [tool["name"] for result in answers.values() for tool in result.get("tools", ())]
-        # They hold if they depend on files alone: on no other replica, no server and no URL.
+        # They stay valid if they depend only on files: not on replicas, servers or URLs.
         is_shared = not configuration.settings.store.url.startswith("memory:")
         has_url = bool(configuration.sources) and not META_TOOL_NAMES.issuperset(names)
         will_hold = complete and self.gateway.knows_all_servers and not is_shared and not has_url
@@ -132,7 +132,7 @@ class GatewayRunner:
             if not will_hold:
                 record.forget()
             elif any(record.answers.get(key) != result for key, result in answers.items()):
-                # The next start compares these files, to know whether the answers still hold.
+                # The next start compares these files, to know whether the answers are still valid.
                 folder = self.source.folder(configuration)
                 cache = CatalogCache(folder / "catalogs")
                 files = [*configuration.files, *map(cache.path, configuration.upstreams)]
@@ -164,7 +164,7 @@ class GatewayRunner:
 
         async def exit_when_failed() -> None:
             await self.gateway.failed.wait()
-            server.should_exit = True  # a process that cannot serve must not look as if it could
+            server.should_exit = True  # a process that cannot serve must not look healthy
 
         if sock is None:  # workers share one address, which their parent prints
             print_urls(host, sockets[0].getsockname()[1])
@@ -203,7 +203,7 @@ class GatewayRunner:
             build_auth(configuration.settings)
             build_policy(configuration.settings)
         except ConfigError as exc:
-            print_line(f"The configuration was changed and is not applied: {exc.message}")
+            print_line(f"The changed configuration was not applied: {exc.message}")
             return
         self.redactor.learn(collect_secrets(configuration))
         print_problems(configuration)
@@ -246,7 +246,7 @@ def serve_gateway(
     settings = source.read().settings
     if settings.store.url.startswith("memory:"):
         raise ConfigError(
-            "Workers share their state through a store: give `--store redis://...`, or set `url` "
+            "Workers share their state through a store: pass `--store redis://...`, or set `url` "
             "under [store]."
         )
     # Checked here too: a worker that refuses to start would be restarted again and again.

@@ -60,7 +60,7 @@ async def handle_signals(
     *, stop: SignalAction, reload: SignalAction, task_status: TaskStatus[None]
 ) -> None:
     """Run `stop` on SIGTERM and SIGINT, `reload` on SIGHUP, until canceled."""
-    if sys.platform == "win32":  # which has no signals that could be awaited
+    if sys.platform == "win32":  # Windows has no signals that can be awaited
         task_status.started()
         return
     async with anyio.create_task_group() as tasks:

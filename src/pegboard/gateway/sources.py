@@ -72,7 +72,7 @@ class ServerSources:
         return known
 
     async def aclose(self) -> None:
-        """Close the connections of APIs; those of servers are the pool's."""
+        """Close the connections of APIs; the pool owns those of servers."""
         for source in (*self._apis.values(), *self._replaced):
             await source.aclose()
 

@@ -37,8 +37,8 @@ class CachedBoard(Pegboard):
 def open_cached_board(source: ConfigSource, configuration: Configuration) -> Pegboard | None:
     """The board of all cached catalogs; `None` if the cache alone is not enough.
 
-    That is so when a server was never listed, and when there is a lock or a shared store: these
-    hold decisions about the tools, and only a gateway reads them.
+    It is not enough if a server was never listed, or if there is a lock or a shared store: these
+    contain decisions about tools, which only a gateway reads.
     """
     settings = configuration.settings
     if settings.trust.lock is not None or not settings.store.url.startswith("memory:"):

@@ -5,8 +5,7 @@ forwards signals. A worker whose parent is gone stops by itself.
 
 On Linux each worker listens on a socket of its own (`SO_REUSEPORT`) once it is ready, and the
 kernel distributes connections among them. On one shared socket, the worker that wakes up first
-takes most: of two workers under 64 clients, one had 71% of the work and the other 29%. Other
-systems only have the shared socket.
+takes most of the work. Other systems only have the shared socket.
 """
 
 from __future__ import annotations
@@ -47,8 +46,8 @@ class Workers:
         self._count = count
         self._socket = bind_socket(host, port)
         if _HAS_REUSEPORT:
-            # Bound again to the same port, only to reserve it for the workers. Without sharing
-            # first: with it, binding would succeed although another program has the port.
+            # Bound again to the same port, only to reserve it for the workers. First without
+            # `SO_REUSEPORT`: with it, binding could succeed although another program uses the port.
             port = self._socket.getsockname()[1]
             self._socket.close()
             self._socket = bind_socket(host, port, share_port=True)

@@ -10,9 +10,9 @@ gets it second finds the new token there. Nothing is locked while a call runs.
 Only the authorization server's refusal ends a grant. While it cannot be reached, the grant stays,
 and `problem` says what happened.
 
-`Bearer` puts the token on requests. The principal of a request to a connection that several share
-travels in a header of ours, which is removed there and never sent. It is a header and not an
-attribute of the request because the SDK passes only headers on.
+`Bearer` puts the token on requests. On a connection that several principals share, the principal of
+a request travels in an internal header, which `Bearer` removes, so that it is never sent. It is a
+header and not an attribute of the request because the SDK passes on only headers.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 RETRY_INTERVAL = 10.0
 """Seconds between attempts to refresh a token that is still valid."""
 MIN_RETRY_INTERVAL = 1.0
-"""Seconds between attempts to refresh one that is not: callers wait, and so may many."""
+"""Seconds between attempts to refresh a token that has expired, while callers wait for it."""
 RELOAD_INTERVAL = 5.0
 """Seconds after which a logout in another process is noticed."""
 _GRANT_HAS_ENDED: Final = frozenset(
@@ -57,7 +57,7 @@ _GRANT_HAS_ENDED: Final = frozenset(
         "token_expired", "token_revoked",
     }
 )  # fmt: skip
-"""Errors after which a person has to log in again. A proxy's `{"error": "Forbidden"}` is none."""
+"""Errors after which a person has to log in again. Not, for example, a proxy's `"Forbidden"`."""
 
 
 class ServerTokens:
@@ -87,7 +87,7 @@ class ServerTokens:
         self._unreadable: dict[str, str] = {}
         """Why stored grants could not be read, the last time that they were."""
         self._refused: dict[str, str] = {}
-        """Tokens that were new, and that the server refused: refreshing again would not help."""
+        """New tokens that the server refused: refreshing again would not help."""
 
     @property
     def needs_person(self) -> bool:
@@ -103,8 +103,9 @@ class ServerTokens:
     def identify(self, caller: Caller) -> str:
         """The principal whose tokens a caller uses.
 
-        Where the caller's own token is exchanged, each of these tokens counts as one of its own: a
-        client whose token has fewer scopes must not use what another one's was exchanged for.
+        Where the caller's own token is exchanged, each of the caller's tokens counts as a
+        principal: a client whose token has fewer scopes must not use what another client's token
+        was exchanged for.
         """
         if caller.token is None or not self.options.exchanges_caller_token:
             return caller.principal
@@ -167,7 +168,7 @@ class ServerTokens:
         return renewed or (grant.access_token if is_valid else None)
 
     async def renew(self, principal: str, stale: str | None) -> str | None:
-        """A token other than `stale`: the one that another process has got by now, or a new one."""
+        """A token other than `stale`: one that another process has obtained since, or a new one."""
         async with self._locks.setdefault(principal, anyio.Lock()):
             # While this one waited for the lock, another request may have got a new token.
             known = self._grants.get(principal)
@@ -176,8 +177,8 @@ class ServerTokens:
             if self._failed_within(principal, MIN_RETRY_INTERVAL):
                 return None
             if self.needs_person:
-                # Where nobody has logged in there is nothing to lock, which a home that cannot be
-                # written to would not allow.
+                # If nobody has logged in, there is nothing to lock. Taking the lock would fail in a
+                # read-only home folder.
                 known = await self._load(principal)
                 if known is None or known.refresh_token is None:
                     token = known.access_token if known is not None else None
@@ -213,7 +214,7 @@ class ServerTokens:
         return renewed.access_token if renewed is not None else None
 
     async def _renew_grant(self, principal: str, grant: Grant | None) -> Grant | None:
-        """The grant with new tokens, or ended; `None` if nothing became known."""
+        """The grant with new tokens, or ended; `None` if the request told us nothing about it."""
         try:
             if grant is not None and self.needs_person:
                 return await self._refresh(grant)

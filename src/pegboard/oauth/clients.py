@@ -47,7 +47,7 @@ _SECRET_METHODS: Final = ("client_secret_basic", "client_secret_post")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OAuthClient:
-    """A client at one authorization server, with what it authenticates by."""
+    """A client at one authorization server, with its credentials."""
 
     client_id: str
     client_secret: str | None = field(default=None, repr=False)
@@ -59,7 +59,7 @@ class OAuthClient:
     registered_scope: str | None = None
 
     def authenticate(self, data: dict[str, str], *, audience: str) -> dict[str, str]:
-        """Add to a form what identifies the client; returns the headers that go with it.
+        """Add the client's credentials to a form; returns the headers to send with it.
 
         Args:
             data: The form of a request to a token or revocation endpoint.
@@ -118,7 +118,7 @@ def configured_client(
 
     Args:
         options: What is configured.
-        supported: The ways to authenticate that the authorization server announces.
+        supported: The authentication methods that the authorization server announces.
     """
     if options.client_id is None:
         return None
@@ -126,7 +126,7 @@ def configured_client(
     if options.private_key:
         method = "private_key_jwt"
     elif options.client_secret:
-        # Without a list, RFC 8414 says that this one is what is supported.
+        # Without a list, RFC 8414 says that this method is supported.
         is_basic = supported is None or "client_secret_basic" in supported
         method = "client_secret_basic" if is_basic else "client_secret_post"
     return OAuthClient(
@@ -188,7 +188,7 @@ async def find_client(
     if metadata_url and server.metadata.client_id_metadata_document_supported:
         if not is_valid_client_metadata_url(metadata_url):
             raise OAuthError(
-                f"`client_metadata_url` is not an https address of a file: {metadata_url}"
+                f"`client_metadata_url` must be an https:// URL with a path: {metadata_url}"
             )
         return OAuthClient(client_id=metadata_url)
     if earlier is not None and _is_reusable(earlier, server, redirect_uri, metadata_url):
@@ -221,9 +221,9 @@ async def _register(
     endpoint = server.metadata.registration_endpoint
     if endpoint is None:
         raise OAuthError(
-            f"{server.issuer} registers no clients by itself. Register one there by hand, with the "
-            f"redirect address {redirect_uri}, and set `client_id` (and `issuer`, and "
-            f"`client_secret` if it has one) in the server's `oauth` table"
+            f"{server.issuer} does not support dynamic client registration. Register a client "
+            f"there by hand, with the redirect URL {redirect_uri}, and set `client_id` (and "
+            f"`issuer`, and `client_secret` if it has one) in the server's `oauth` table"
         )
     wanted = OAuthClientMetadata.model_validate(
         {
@@ -257,8 +257,8 @@ def _read_registration(value: Json, scope: str | None) -> OAuthClient:
         method = "client_secret_basic" if found.client_secret else "none"
     if method not in ("none", *_SECRET_METHODS) or (method != "none" and not found.client_secret):
         raise OAuthError(
-            "the authorization server registered a client that has to authenticate in a way that "
-            "cannot be agreed upon by registration: register one by hand, and set `client_id`"
+            "the authorization server registered a client with an authentication method that "
+            "Pegboard cannot use: register a client by hand, and set `client_id`"
         )
     return OAuthClient(
         client_id=found.client_id,
@@ -303,7 +303,7 @@ async def refresh(http: httpx2.AsyncClient, grant: Grant, client: OAuthClient) -
 
 
 async def revoke(http: httpx2.AsyncClient, grant: Grant, client: OAuthClient) -> bool:
-    """Have the authorization server forget a grant (RFC 7009); false if it has no way to.
+    """Revoke a grant at the authorization server (RFC 7009); false if it does not support that.
 
     Raises:
         OAuthError: It did not.
@@ -326,8 +326,8 @@ async def revoke(http: httpx2.AsyncClient, grant: Grant, client: OAuthClient) ->
                 break  # a JSON Web Token, say: it ends by itself, and cannot be renewed any more
             if client.method != "none":
                 raise
-            # The SDK's server wants a secret of a client that has none; an empty one is the same
-            # (RFC 6749, section 2.3.1).
+            # The SDK's server requires a secret even from a client without one; an empty one is
+            # equivalent (RFC 6749, section 2.3.1).
             form["client_secret"] = ""
             await _post(http, grant.revocation_endpoint, form, client, grant.issuer)
         is_revoked = True

@@ -7,7 +7,7 @@ Servers of MCP 2025-03-26 have no resource metadata: there the MCP server's own 
 authorization server, with default endpoints if it has no metadata either.
 
 The server decides where a person is sent, so everything is checked: the metadata must be about this
-server, name the issuer that was asked for, and support PKCE.
+server, name the expected issuer, and support PKCE.
 
 The challenge is the `WWW-Authenticate` header of the refused request (RFC 6750).
 """
@@ -55,7 +55,7 @@ class AuthorizationServer:
 
     metadata: OAuthMetadata
     resource: str | None
-    """What tokens are requested for; `None` if requests do not name it."""
+    """The resource that tokens are requested for; `None` if requests do not name one."""
     scope: str | None
     """The scopes to request."""
     is_announced: bool
@@ -83,7 +83,7 @@ async def discover(
         challenge: What it answered to a request without a valid token.
         options: What is configured.
         granted_scope: The scopes of an earlier login, which a step-up asks for again.
-        extra_scope: Scopes to request besides.
+        extra_scope: Additional scopes to request.
 
     Raises:
         NoLoginOffered: The server offers no login.
@@ -143,14 +143,14 @@ async def _read_resource_metadata(
         answer = await send(http, create_oauth_metadata_request(url))
         found = _parse(ProtectedResourceMetadata, answer)
         if found is not None:
-            # Otherwise a server could have people log in for tokens of another one.
+            # Otherwise a server could make people log in to get tokens for another server.
             expected = resource_url_from_server_url(server_url)
             if not check_resource_allowed(expected, str(found.resource)):
                 about = quote_text(str(found.resource))
                 raise OAuthError(f"its metadata is about another server: {about}")
             return found
         if answer.status >= 500 or answer.status == 429:
-            # It says nothing about whether there is metadata, so it must not lead to the defaults.
+            # This does not tell whether there is metadata, so the defaults must not be used.
             failure = AuthorizationServerUnavailable(
                 f"{urlsplit(url).hostname} answered with HTTP status {answer.status}"
             )
@@ -171,8 +171,8 @@ def _choose_issuer(advertised: list[str], configured: str | None) -> str | None:
             return issuer
     if advertised:
         raise OAuthError(
-            f"it wants a login at {quote_text(advertised[0])}, but `issuer` is {configured}. The "
-            f"client of one authorization server is not used at another"
+            f"it requires a login at {quote_text(advertised[0])}, but `issuer` is {configured}. "
+            f"A client of one authorization server is not used at another"
         )
     return configured
 
@@ -191,9 +191,9 @@ async def _read_server_metadata(
         found = _parse(OAuthMetadata, answer)
         if found is None:
             continue
-        # Metadata is only about the issuer that it was asked for (RFC 8414, section 3.3). By the
-        # very characters: two issuers that look alike need not be one. Only where the server
-        # itself is the issuer, it may or may not write the slash of its root.
+        # Metadata must name the issuer that it was requested for (RFC 8414, section 3.3), character
+        # by character: two issuers that look alike may be different. Only if the server itself is
+        # the issuer, the final slash is optional.
         expected, named = issuer or _origin(server_url), str(found.issuer)
         if named != expected and not (issuer is None and issuers_match(named, expected)):
             raise OAuthError(
@@ -244,7 +244,7 @@ def _choose_scope(
 ) -> str | None:
     """The scopes to request: the configured ones, those of the challenge, or all of the server.
 
-    A step-up asks for the old ones too: otherwise the new token would be worth less elsewhere.
+    A step-up requests the old ones too: otherwise other calls would lack scopes with the new token.
     """
     wanted = options.scope or challenge.scope
     if wanted is None and resource is not None and resource.scopes_supported:
@@ -282,7 +282,7 @@ def parse_challenge(header: str | None) -> Challenge:
     """The challenge in a header; an empty one where there is none."""
     text = (header or "")[:_MAX_HEADER_LENGTH]
     found: dict[str, str] = {}
-    # Whole texts in quotes are taken at once: what stands in them is not a parameter.
+    # A quoted text is matched as a whole: nothing inside it is a parameter.
     for name, quoted, plain in _PARAMETER.findall(text):
         found.setdefault(name.lower(), re.sub(r"\\(.)", r"\1", quoted) or plain)
     known = {name: found.get(name) or None for name in ("scope", "resource_metadata", "error")}

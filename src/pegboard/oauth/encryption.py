@@ -108,7 +108,7 @@ class KeyringKey:
     """The key in the operating system's keyring.
 
     Args:
-        folder: Where processes take turns at making the key.
+        folder: Where processes lock a file while one of them creates the key.
         is_required: Whether a missing keyring is an error; otherwise grants are not encrypted.
     """
 
@@ -141,7 +141,7 @@ class KeyringKey:
                 raise
             return None
         except ConfigError as exc:
-            # There is one: that it is locked now is no reason to write secrets in plain text.
+            # There is a keyring. That it is locked is no reason to write secrets in plain text.
             raise ConfigError(
                 f"{exc.message} Unlock it, or store logins without it: set `key`, or "
                 f'`store = "file"`, in `[oauth]`.'
@@ -151,8 +151,8 @@ class KeyringKey:
         if read_keyring(KEYRING_SERVICE, KEYRING_USER) is None:
             make_private_folder(self._folder)
             with ExitStack() as held:
-                # Two processes that each made a key would leave one of them with files nobody can
-                # read. Where there are no locks, the storage warns about that.
+                # If two processes each created a key, nobody could read the files of one of them.
+                # Where there are no locks, the storage warns about that.
                 with suppress_missing_locks():
                     held.enter_context(lock_file(self._folder / "key.lock"))
                 if read_keyring(KEYRING_SERVICE, KEYRING_USER) is None:

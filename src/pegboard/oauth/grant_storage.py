@@ -1,7 +1,7 @@
 """Where grants are stored: a private file each, or the shared store of several replicas.
 
 Both have a lock for each grant that all processes respect, since a refresh token that two of them
-use at once is often revoked. A grant that cannot be read is no grant: the person logs in again.
+use at once is often revoked. If a grant cannot be read, the person has to log in again.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from pegboard.private_files import (
 LOCK_TIMEOUT: Final = 60.0
 """Seconds to wait for another process that refreshes a grant; more than its requests may take."""
 LEASE_SECONDS: Final = 45.0
-"""Seconds after which the lock of a replica that died is free."""
+"""Seconds after which the lock of a replica that died is released."""
 KEYRING_TIMEOUT: Final = 30.0
 """Seconds for a keyring that may ask its user for a password."""
 MAX_IN_MEMORY: Final = 4_096
@@ -80,7 +80,7 @@ class GrantStorage(Protocol):
     async def delete(self, key: GrantKey) -> None: ...
 
     async def check(self, key: GrantKey) -> None:
-        """Raise what would prevent a grant from being stored."""
+        """Raise an error if a grant could not be stored."""
         ...
 
     def lock(self, key: GrantKey) -> AbstractAsyncContextManager[None]:
@@ -135,7 +135,7 @@ class FileGrants:
         self.folder = folder
         self._keys = keys
         self.lock_problem: str | None = None
-        """Why processes cannot take turns here; `None` as long as they can."""
+        """Why files cannot be locked here; `None` as long as they can."""
 
     def path(self, key: GrantKey) -> Path:
         readable = re.sub(r"[^A-Za-z0-9_-]", "_", key.server)[:40]
@@ -198,7 +198,7 @@ class FileGrants:
         make_private_folder(self.folder)
         path = self.path(key).with_suffix(".lock")
         with ExitStack() as held:
-            # Polled, and not waited for in a thread: a thread could not be canceled.
+            # Polled instead of waiting in a thread, because a thread could not be canceled.
             with _fail_after(LOCK_TIMEOUT, _LOCK_HELD):
                 while not self._try_lock(path, held):  # noqa: ASYNC110 - held by other processes
                     await anyio.sleep(_POLL_INTERVAL)
@@ -268,14 +268,14 @@ class StoreGrants:
                 try:
                     await self._store.update(name, release, ttl=self._lease)
                 except StoreError:
-                    logger.debug("a lease could not be released; it expires", exc_info=True)
+                    logger.debug("a lease could not be released; it will expire", exc_info=True)
 
     def _name(self, key: GrantKey) -> str:
         return f"oauth:grant:{_digest(key)}"
 
 
 class MemoryGrants:
-    """Grants of this process alone, for tokens that can be had again at any time."""
+    """Grants of this process alone, for tokens that can be requested again at any time."""
 
     def __init__(self, capacity: int = MAX_IN_MEMORY) -> None:
         self._grants: BoundedCache[GrantKey, Grant] = BoundedCache(capacity)

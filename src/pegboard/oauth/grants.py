@@ -1,7 +1,7 @@
-"""What a login leaves behind: `Grant`, a value that holds all that is needed to use and renew it.
+"""The result of a login: `Grant`, a value with everything needed to use and renew its tokens.
 
-The endpoints are part of it. A process that starts later must not ask the MCP server again where
-the refresh token is to be sent: it would send it wherever that server says.
+The endpoints are part of it. A process that starts later must not discover the token endpoint
+again: a hostile MCP server could then have the refresh token sent elsewhere.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LoginState: TypeAlias = Literal["signed in", "sign in", "sign in again"]
 
 MAX_TOKEN_LENGTH = 65_536
 MAX_LIFETIME = 1e10
-"""Seconds; what lasts longer does not expire."""
+"""Seconds; a token with a longer lifetime does not expire."""
 REFRESH_MARGIN = 60.0
 """Seconds before its end that a token is refreshed; a tenth of its lifetime where that is less."""
 
@@ -92,7 +92,7 @@ class Grant:
         """When to refresh it; `None` for a token that does not expire."""
         if self.expires_at is None:
             return None
-        # A fixed margin would have a token of a minute refreshed at every call.
+        # With a fixed margin, a token that lasts a minute would be refreshed at every call.
         return self.expires_at - min(REFRESH_MARGIN, 0.1 * self.lifetime)
 
     @property

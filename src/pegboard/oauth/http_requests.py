@@ -1,8 +1,8 @@
-"""Requests to authorization servers: bounded in time and size, and in what may go wrong.
+"""Requests to authorization servers, with limits on time and size.
 
 They never use the HTTP client of the MCP server, whose headers are not for anybody else. An answer
-is external input: at most `MAX_ANSWER_BYTES` of it are read, and what is quoted of it in an error
-is short, visible, and free of what was sent.
+is external input: at most `MAX_ANSWER_BYTES` of it are read, and what an error quotes of it is
+short, has no hidden characters, and contains no secret that was sent.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MAX_QUOTE_LENGTH = 300
 
 
 class OAuthError(Exception):
-    """A login or a refresh failed; the message says why, and what would be right."""
+    """A login or a refresh failed; the message says why, and how to fix it."""
 
 
 class AuthorizationServerUnavailable(OAuthError):
@@ -64,7 +64,7 @@ class Answer:
 @asynccontextmanager
 async def open_http() -> AsyncGenerator[httpx2.AsyncClient]:
     """A client for requests to authorization servers."""
-    # Redirects are not followed: they could carry a code or a secret to another place.
+    # Redirects are not followed: they could send a code or a secret to another host.
     async with httpx2.AsyncClient(timeout=REQUEST_TIMEOUT, follow_redirects=False) as http:
         yield http
 
@@ -84,8 +84,8 @@ async def send(
     url, body = str(request.url), bytearray()
     host = request.url.host
     try:
-        # The client's own timeout is for each read: an answer that drips in would never end, and
-        # with it the lock that a refresh holds.
+        # The client's own timeout is for each read: an answer that trickles in would never end, and
+        # the lock of a refresh would never be released.
         with anyio.fail_after(timeout):
             response = await http.send(request, stream=True)
             try:
@@ -122,7 +122,7 @@ def check_endpoint(url: str, server_url: str) -> str:
         is_usable = False
     if not is_usable:
         names, shown = " or ".join(allowed), quote_text(url)
-        raise OAuthError(f"an address of the authorization server is not {names}: {shown}")
+        raise OAuthError(f"a URL of the authorization server is not {names}: {shown}")
     return url
 
 

@@ -1,10 +1,10 @@
-"""One login of one person: from the address to open, over the redirect, to a stored grant.
+"""One login of one person: from the URL to open, through the redirect, to a stored grant.
 
     Login.begin      finds the authorization server, the client, and the address to open
     login.receive    takes the redirect, checks it, redeems the code and stores the grant
 
-A redirect is external input: anybody can open such an address on this machine. Nothing of it is
-believed before its `state` is the one of this login, and a wrong one does not end the login.
+A redirect is external input: anybody can open such a URL on this machine. Nothing in it is trusted
+unless its `state` is that of this login, and a wrong `state` does not end the login.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _PROBE_HEADERS = {
 
 
 class WrongRedirect(OAuthError):
-    """A redirect that does not belong to this login, which goes on."""
+    """A redirect that does not belong to this login, which continues."""
 
 
 class LoginNotNeeded(OAuthError):
@@ -63,13 +63,13 @@ class LoginRequest:
     principal: str
     redirect_uri: str
     challenge: Challenge | None = None
-    """What the server answered; it is asked where this is not known."""
+    """What the server answered; if this is not known, it is sent a request."""
     metadata_url: str | None = None
     """The address of the client ID metadata document, if one is hosted."""
     scope: str | None = None
-    """Scopes to request besides."""
+    """Additional scopes to request."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """Headers that the server wants besides the token."""
+    """Headers that the server requires in addition to the token."""
 
 
 class Login:
@@ -124,7 +124,7 @@ class Login:
         """
         tokens, key = request.tokens, request.tokens.key(request.principal)
         try:
-            # Before anybody is sent to a browser: a login that cannot be stored would be in vain.
+            # Before anybody is sent to a browser: a login that cannot be stored would be useless.
             await tokens.storage.check(key)
             earlier = await tokens.storage.load(key)
         except GrantUnreadable:
@@ -205,7 +205,7 @@ class Login:
         """Take the address that the browser was sent to, and complete the login.
 
         Raises:
-            WrongRedirect: It belongs to another login, or to none; this one goes on.
+            WrongRedirect: It belongs to another login, or to none; this one continues.
             OAuthError: The login has failed.
         """
         try:
@@ -244,8 +244,8 @@ class Login:
     async def _redeem(self, answer: dict[str, str]) -> None:
         metadata, tokens = self._server.metadata, self._request.tokens
         try:
-            # Before a code is used: it tells whether the answer is from this issuer. A refusal
-            # without it, as some servers send, ends the login anyway.
+            # Checked before a code is used: `iss` tells whether the answer is from this issuer. A
+            # refusal without it, as some servers send, ends the login anyway.
             if "iss" in answer or "error" not in answer:
                 validate_authorization_response_iss(answer.get("iss"), metadata)
         except OAuthFlowError as exc:
@@ -312,7 +312,7 @@ async def _record_begin(tokens: ServerTokens, principal: str) -> None:
 
 
 async def probe(http: httpx2.AsyncClient, url: str, headers: Mapping[str, str]) -> Challenge:
-    """What a server answers to a request without a token: any will do.
+    """What a server answers to a request without a token; any request will do.
 
     Raises:
         LoginNotNeeded: It answers without a login.

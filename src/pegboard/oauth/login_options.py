@@ -22,7 +22,7 @@ class OAuthOptions:
     __pydantic_config__: ClassVar[Any] = {"extra": "forbid"}
 
     enabled: bool = True
-    """Whether to log in at all. A server with an `Authorization` header of its own never does."""
+    """Whether Pegboard logs in. It never does if the server has its own `Authorization` header."""
     grant: GrantKind = "authorization_code"
     """How tokens are obtained: a person logs in (`authorization_code`), Pegboard itself does
     (`client_credentials`), or another token that the caller has is exchanged (`token_exchange`,
@@ -74,7 +74,7 @@ class OAuthOptions:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """The values that no log, no error and no dashboard may show."""
+        """The secret values, which no log, error or dashboard may show."""
         values = (self.client_secret, self.private_key, self.identity_client_secret)
         return frozenset(value for value in values if value)
 

@@ -1,7 +1,7 @@
 """The logins of a gateway: the tokens of each server, and the logins that are in progress.
 
-There is one login for a server and principal at a time; further calls that need it join it. It goes
-on after the call that began it has ended, so that a person may take their time.
+There is one login for a server and principal at a time; further calls that need it join it. It
+continues after the call that started it has ended, so that a person can take their time.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Logins:
         self.metadata_url = metadata_url
         self._timeout = timeout
         self.page: Callable[[str], str] | None = None
-        """The address where people of a shared gateway log in to a server, by its name."""
+        """Returns the URL where users of a shared gateway log in to a server, by its name."""
         self._tokens: dict[str, ServerTokens] = {}
         self._pending: dict[tuple[str, str], Login] = {}
         self._locks: dict[tuple[str, str], anyio.Lock] = {}
@@ -84,11 +84,11 @@ class Logins:
 
     @property
     def is_open(self) -> bool:
-        """Whether logins can be begun here; otherwise stored ones are used."""
+        """Whether logins can be started here; otherwise only stored ones are used."""
         return self._tasks is not None
 
     def tokens(self, server: LoginTarget) -> ServerTokens | None:
-        """The tokens for a server; `None` if one does not log in to it."""
+        """The tokens for a server; `None` if it needs no login."""
         if not server.uses_oauth:
             return None
         known = self._tokens.get(server.name)
@@ -146,20 +146,20 @@ class Logins:
             tokens: Those of the server.
             principal: Who logs in.
             challenge: The `WWW-Authenticate` header of the server's refusal.
-            redirect_uri: Where the browser comes back to, if somebody else than this process's own
-                listener on the loopback address calls `Login.receive`.
+            redirect_uri: Where the browser is redirected to, if not to this process's own listener
+                on the loopback address; the caller then calls `Login.receive`.
 
         Raises:
             OAuthError: It cannot begin.
         """
         key = tokens.server, principal
         async with self._locks.setdefault(key, anyio.Lock()):
-            # The same one for all: a person must not get a window for each call that waits.
+            # One login for all: a person must not get a browser window for each waiting call.
             pending = self._pending.get(key)
             if pending is not None and not pending.done.is_set():
                 return pending
             if self._tasks is None:
-                raise RuntimeError("Logins are not open.")
+                raise RuntimeError("Logins cannot begin: `Logins` has not been entered.")
             self._pending[key] = await self._tasks.start(
                 self._run, tokens, principal, challenge, redirect_uri
             )

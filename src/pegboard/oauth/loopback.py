@@ -72,7 +72,8 @@ class RedirectListener:
     async def _answer(self, head: bytes) -> tuple[str, str, str]:
         method, _, rest = head.decode("latin-1").partition(" ")
         target = rest.partition(" ")[0]
-        # Not parsed as an address: any web page can have a browser request `//[`, which is none.
+        # Not parsed as a URL: any web page can have a browser request `//[`, which is not a valid
+        # one.
         if method != "GET" or target.partition("?")[0] != self._path:
             return "404 Not Found", "Not found", "There is nothing here."
         if self.receive is None:
@@ -109,7 +110,7 @@ async def listen_for_redirect(
 
     Args:
         configured: The redirect address that must be used, if there is one.
-        preferred: The address of an earlier login, whose registration fits only this one.
+        preferred: The address of an earlier login, whose registration is valid only for it.
 
     Raises:
         OAuthError: The configured address cannot be listened on.
@@ -130,7 +131,7 @@ async def listen_for_redirect(
     except OSError as exc:
         if configured:
             raise OAuthError(
-                f"port {parts.port} of the `redirect` address is in use by another program: end "
+                f"port {parts.port} of the `redirect` address is in use by another program: stop "
                 f"that program, or register another port"
             ) from exc
         listener = await anyio.create_tcp_listener(local_host=host, local_port=0)

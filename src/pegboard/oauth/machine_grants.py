@@ -1,4 +1,4 @@
-"""Tokens without a person at a browser: client credentials, token exchange, ID-JAG.
+"""Tokens that need no login in a browser: client credentials, token exchange, ID-JAG.
 
 | `grant` | what is exchanged for a token of the server |
 |---|---|
@@ -57,8 +57,9 @@ async def obtain_grant(
         OAuthError: There are none.
         PegboardError: The settings are wrong, or there is nothing to exchange for this principal.
     """
-    # Whether what is sent would be of no use to an issuer that only the MCP server vouches for: a
-    # signature is for one issuer, and the identity provider issues assertions for those it knows.
+    # Whether the credentials are useless to a wrong issuer, which the MCP server might name: a
+    # signature is for one issuer, and the identity provider issues assertions only for issuers it
+    # knows.
     is_bound = (options.grant == "client_credentials" and options.private_key is not None) or (
         options.grant == "id_jag" and options.identity_provider is not None
     )
@@ -114,8 +115,8 @@ def _find_subject_token(
     template = options.subject_token
     if template is None and caller_token is None:
         raise ConfigError(
-            f"{server}: there is no token of the caller to exchange. They have one where clients "
-            f'log in to this gateway (`kind = "jwt"` in `[auth]`); otherwise set `subject_token`.',
+            f"{server}: the caller has no token to exchange. Callers have one if clients log in to "
+            f'this gateway (`kind = "jwt"` in `[auth]`); otherwise set `subject_token`.',
             server=server,
         )
     if template is None:

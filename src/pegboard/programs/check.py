@@ -47,10 +47,10 @@ class PreparedProgram:
 
 
 def unwrap_source(text: str) -> str:
-    """The program in what a model sent: without the fence and the indentation around all of it."""
+    """The program in what a model sent, without the code fence and the common indentation."""
     if fenced := _FENCED.fullmatch(text):
         text = f"\n{fenced[1]}"  # its lines keep their numbers
-    # The text of a program that begins at the margin may be indented on purpose: in a string.
+    # If a program begins at the margin, an indented line may be part of a string.
     return textwrap.dedent(text) if text.lstrip("\n")[:1] in (" ", "\t") else text
 
 
@@ -73,7 +73,7 @@ def prepare_program(scope: RunScope, source: str, *, may_write: bool = True) -> 
     for name, tool in named.items():
         schema, is_learned = scope.result_schemas(tool)
         if (unwrap_result_schema(schema) or {}).get("type") == "string":
-            schema = None  # text that is JSON reaches a program as its value
+            schema = None  # text that is JSON reaches a program as a parsed value
         types.append(ToolTypes(name, tool.input_schema, schema, is_learned))
     return PreparedProgram(source, named, build_stubs(types, is_async=is_async), is_async, refused)
 
@@ -120,7 +120,7 @@ def describe_mistakes(mistakes: Sequence[Mistake], scope: RunScope) -> str:
                 shown.add(name)
                 lines.append(f"  {describe_tool(name, tool, *scope.result_schemas(tool))}")
     if any(mistake.unknown for mistake in mistakes):
-        lines += scope.notes  # a tool may be missing because its server is
+        lines += scope.notes  # a tool may be missing because its server is missing
     if len(mistakes) > _MAX_SHOWN:
         lines.append(f"and {len(mistakes) - _MAX_SHOWN} more")
     return "\n".join(lines)

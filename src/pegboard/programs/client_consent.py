@@ -1,9 +1,9 @@
 """Asking the person behind a client, in whichever way the client offers.
 
-session era      elicitation/create, while the run waits
-modern era       an `input_required` result; the client comes back with the answer
-neither          the run is named to the model, and `run_destructive_code` goes on with it: a
-tool of its own, which clients ask about by name
+session era    elicitation/create, while the run waits
+modern era     an `input_required` result; the client comes back with the answer
+neither        the model gets the id of the run and calls `run_destructive_code`, a separate
+               tool, so that the client asks for approval of that tool
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ANSWER_TIMEOUT = 600.0
 
 
 def choose_consent(view: RunView) -> tuple[AskConsent | None, ConsentChannel]:
-    """How to ask the person behind a request: at once, or over which channel later."""
+    """How to ask the person behind a request: now, or later and through which channel."""
     downstream = get_downstream(view)
     if downstream.channel is None or downstream.capabilities.get("elicitation") is None:
         return None, "tool"

@@ -1,4 +1,4 @@
-"""What a suspended program would do, found out by running a copy of it.
+"""Finds out what a suspended program would do, by running a copy of it.
 
 A read is made if the tool is annotated as read-only, or if the operator declares it so. Every other
 call is only recorded, and answered with a stand-in: a meaningless value of the right shape. A

@@ -7,8 +7,8 @@
       │            │  somebody is asked: yes or no
       └────────────┘  nobody can be asked now: stored, and resumed when somebody has decided
 
-Every way out says which calls were made. Their record is stored, so that a second try does not
-repeat them.
+Every outcome says which calls were made. Their record is stored, so that a retry does not repeat
+them.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class ProgramRun:
         self.printed = ""
         self.prints_dropped = 0
         self.now: float | None = None
-        """The time for the program, where it does not pass: in a replay."""
+        """The fixed time that the program sees in a replay."""
         self.started_at = time.time()
         self.report = RunReport(id=self.id, ran="nothing", message="It was canceled.")
 
@@ -154,13 +154,14 @@ class ProgramRun:
     async def _run(
         self, program: RunningProgram, opening: Opening, stubs: str | None = None
     ) -> None:
-        """Run it to its end, with the questions that it takes."""
+        """Run it to its end, asking for consent as needed."""
         options = self.runner.options
         try:
             stopped = await self._run_segment(program, opening, stubs)
             while stopped is not None:
                 call, blob = stopped
-                # Before each question: what was decided may have led the program elsewhere.
+                # Before each question, because the last decision may have led the program
+                # elsewhere.
                 question = await self._preview(program, call, blob)
                 if self.request.consent is None:  # there is nobody who can be asked at once
                     await self._suspend(program, question, blob)
@@ -190,9 +191,9 @@ class ProgramRun:
     async def _run_segment(
         self, program: RunningProgram, opening: Opening, stubs: str | None = None
     ) -> tuple[ProgramCall, bytes] | None:
-        """Run until it ends, or until it stops in front of a call: then the call, and the program.
+        """Run until it ends or stops before a call; in that case, returns the call and the program.
 
-        The worker is given back before anybody is asked: people take their time.
+        The worker is released before anybody is asked, because people take their time.
         """
         settled, decisions = dict(program.settled), deepcopy(program.decisions)
         calls = len(self.ledger.calls)
@@ -284,7 +285,7 @@ class ProgramRun:
     def _decide(
         self, program: RunningProgram, question: ConsentQuestion, *, has_consent: bool
     ) -> None:
-        """Let exactly these calls pass, or refuse them; nothing that was decided before counts."""
+        """Let exactly these calls pass, or refuse them; earlier decisions no longer count."""
         program.decisions = {}
         # A list for each key: the same call may have been shown several times.
         for record in question.records:
@@ -309,19 +310,19 @@ class ProgramRun:
         # Not the id of the run, which is in logs and on the dashboard: this handle gives consent.
         handle = f"w-{secrets.token_hex(12)}"
         if len(compact(stored)) > _MAX_SUSPENDED_BYTES:
-            await self._stop("It needs consent, and holds too much data to wait for it.")
+            await self._stop("It needs consent, but has too much data to be saved while it waits.")
             return
         try:
             await self.runner.storage.save(self.scope.caller.principal, handle, stored)
         except StoreError as exc:
             await self._stop(
-                f"It needs consent and cannot wait for it: {exc.message}", kind="store"
+                f"It needs consent, but cannot be saved while it waits: {exc.message}", kind="store"
             )
             return
         report = self._report("waiting", question.text)
         self.report = replace(report, run=handle, question=question)
 
-    # What became of it -------------------------------------------------------------------------
+    # The outcome -------------------------------------------------------------------------------
 
     def _refuse(self, message: str) -> None:
         self.report = RunReport(id=self.id, ran="nothing", message=message)
@@ -338,7 +339,7 @@ class ProgramRun:
             self.report = replace(self.report, after=self.id)
 
     async def _save_record(self) -> bool:
-        """Store what was done; without a record there is no handle to go on with."""
+        """Store what was done; without a record there is no handle to continue with."""
         record: JsonObject = {"calls": self.ledger.to_json(_MAX_RECORD_BYTES)}
         if self.runner.options.store_programs:
             record |= {"program": self.request.program, "started_at": self.started_at}
@@ -421,7 +422,7 @@ class ProgramRun:
 
 
 def _keys_of(ledger: Ledger) -> set[str]:
-    """The keys that results had, near the top: what a program may have meant by another key."""
+    """The keys near the top of results: one of them may be what a program meant by a wrong key."""
     found: set[str] = set()
     level: list[Json] = [call.value for call in ledger.calls]
     for _ in range(4):

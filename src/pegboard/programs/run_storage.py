@@ -1,9 +1,9 @@
-"""Records of runs in the store: what a second try must not repeat, and what waits for consent.
+"""Records of runs in the store: what a retry must not repeat, and what waits for consent.
 
 A record belongs to one principal. Its handle is random, and the key in the store is a hash of both,
 so that nobody finds the record of another, and unknown, expired and foreign handles look the same.
 
-Any replica can go on with a run that waits for consent. What is stored is the paused program
+Any replica can continue a run that waits for consent. What is stored is the paused program
 itself, the answers that it has not been given yet, the calls that were made, and the question. The
 bytes of the program come from our own sandbox and go back to the same version of it; they are never
 taken from a client.
@@ -63,7 +63,7 @@ class RunStorage:
         )
 
     async def take(self, principal: str, handle: str) -> JsonObject:
-        """A record that nobody can take again. Raises as `load` does."""
+        """Load a record and delete it, so that it can be used only once. Raises as `load` does."""
         taken: list[Json] = []
 
         def remove(record: Json) -> Json:
@@ -83,7 +83,7 @@ def _key(principal: str, handle: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class SuspendedRun:
-    """Everything that a run needs to go on."""
+    """Everything that a run needs to continue."""
 
     id: str
     program: str
@@ -149,5 +149,5 @@ class SuspendedRun:
 
 
 def identify_tools(tools: Mapping[str, Tool]) -> dict[str, str]:
-    """What tells whether tools are still the same: their ids and definitions."""
+    """Identifies tools by their ids and definitions, to notice when one has changed."""
     return {name: f"{tool.id} {tool.digest} {tool.risk}" for name, tool in tools.items()}

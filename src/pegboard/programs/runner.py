@@ -22,7 +22,7 @@ from pegboard.programs.run_storage import RunStorage, SuspendedRun
 from pegboard.programs.scope import RunRequest, RunScope
 
 _MAX_RESENT = 1_000
-"""Programs that are remembered as refused by learned types alone."""
+"""How many programs that only learned types rejected are remembered."""
 
 
 class ProgramRunner:
@@ -45,7 +45,7 @@ class ProgramRunner:
         """Check and run one program, or continue one that was suspended.
 
         Raises:
-            PegboardError: The run to go on with, or `after`, is unknown; or the sandbox is not
+            PegboardError: The run to continue, or `after`, is unknown; or the sandbox is not
                 installed or busy.
         """
         if request.resume is not None:
@@ -67,7 +67,7 @@ class ProgramRunner:
         consent was asked for.
         """
         principal = scope.caller.principal
-        # Looked at first: a run that another channel must resume stays where it is.
+        # Checked first: a run that must be resumed through another channel stays stored.
         if (await self.storage.load(principal, handle)).get("channel") != request.channel:
             raise self.storage.unknown()
         stored = SuspendedRun.from_json(await self.storage.take(principal, handle))
@@ -116,7 +116,7 @@ class ProgramRunner:
 
 
 RUN_KEY = "run"
-"""Our `_meta` key of what is known about a run."""
+"""Our `_meta` key for information about a run."""
 _NO_VALUE = "Finished; its value is None. End a program with the expression that you want to read."
 
 

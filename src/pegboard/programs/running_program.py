@@ -102,7 +102,7 @@ class RunningProgram:
         self.via = via
         self.is_async = is_async
         self.settled: dict[int, Answer] = {}
-        """Answers that the program has not been given yet."""
+        """Answers that have not been passed to the program yet."""
         self.tokens_inside = 0
         """An estimate of the tokens of all results, which the model did not read."""
         self.decisions: dict[str, list[bool]] = {}
@@ -113,19 +113,19 @@ class RunningProgram:
         self._open: set[int] = set()
         self._writing = 0
         self._written = 0
-        """Bytes that writes carried so far, both ways."""
+        """Bytes in the arguments and results of writes so far."""
         self._stored = 0
         self._done = 0
 
     def stops(self, name: str) -> bool:
-        """Whether a program stops in front of this call: for consent, or for an answer at once."""
+        """Whether a program stops before this call: for consent, or for an immediate answer."""
         if name in (KEEP, KEPT):
             return True
         tool = self.tools.get(name)
         return tool is not None and tool.risk == "destructive"
 
     async def drive(self, session: SandboxSession, step: Step) -> Completed | ProgramCall:
-        """Run a program on until it ends, or stops in front of a call that needs consent.
+        """Run a program until it ends, or until it stops before a call that needs consent.
 
         Raises:
             ProgramFailed, LimitExceeded, SandboxFailed: It ended without a value.
@@ -156,7 +156,7 @@ class RunningProgram:
             elif call.name in (KEEP, KEPT):
                 step = await session.resume({call.id: await self.answer(call)})
             elif (consent := self.take_consent(call)) is None:
-                # Calls that run beside it finish first: their answers are stored with the program.
+                # Calls in progress finish first: their answers are stored with the program.
                 await self._wait_for(lambda: self._open)
                 return call
             elif not consent:
@@ -203,7 +203,7 @@ class RunningProgram:
             self._changed.set()
 
     async def _wait_while(self, holds: Callable[[], object]) -> None:
-        """Wait for calls to end, as long as something holds."""
+        """Wait for calls to end, as long as a condition holds."""
         while holds():
             self._changed = anyio.Event()
             await self._changed.wait()
@@ -220,7 +220,7 @@ class RunningProgram:
 
     async def answer(self, call: ProgramCall) -> Answer:
         if call.name == SLEEP:
-            # Here and not in the worker, so that calls beside it go on.
+            # Here and not in the worker, so that other calls continue.
             await anyio.sleep(min(call.arguments["seconds"], self.options.sleep_time))
             return Returned(None)
         if call.name in (KEEP, KEPT):
@@ -241,8 +241,8 @@ class RunningProgram:
         is_write = tool.risk != "read"
         self._written += size if is_write else 0
         if self._written > self.options.memory_bytes:
-            # Writes are held until the end of the run, so that none is repeated.
-            raise LimitExceeded("its writes carried more than its memory")
+            # Records of writes are kept in memory until the run ends, so that no write is repeated.
+            raise LimitExceeded("the arguments and results of its writes exceed memory_bytes")
         record = start_record(tool, call.name, arguments)
         number, earlier = self.ledger.begin(record)
         if earlier is not None:
@@ -257,7 +257,7 @@ class RunningProgram:
                 self.ledger.finish(number, "unknown")
 
     async def use_storage(self, call: ProgramCall) -> Answer:
-        """Store a value for a later program, or give one that was stored."""
+        """Store a value for a later program, or return one that was stored."""
         given = [*call.positional, *call.arguments.values()]
         if len(given) != 1:
             return Raised("TypeError", f"{call.name} takes one argument.")
@@ -276,7 +276,7 @@ class RunningProgram:
             return Raised(_error_type(exc), f"{call.name}: {exc.message}")
 
     async def _make(self, name: str, tool: Tool, arguments: JsonObject, number: int) -> Answer:
-        # A program may pass `include_fields`, too, and is then given these fields alone.
+        # A program may also pass `include_fields`, and then gets only these fields.
         own, shape = extract_fields(tool, arguments, _WHOLE)
         made = ToolCall(
             tool,
@@ -299,17 +299,17 @@ class RunningProgram:
             self._written += size if tool.risk != "read" else 0
             self._check_size("The result has", size)
             return Returned(value)
-        except ValueError as exc:  # it was done, and is too large for the program
+        except ValueError as exc:  # the call was made, but its result is too large for the program
             return Raised("ValueError", f"{name}: {exc}")
         except PegboardError as exc:
-            # A server that did not answer may have done what it was asked to.
+            # A server that did not answer may still have carried out the call.
             if isinstance(exc, UpstreamError) and "code" not in exc.details:
                 state = "unknown"
             self.ledger.finish(number, state, error=exc.message)
             is_named = exc.message.startswith((f"{name}:", f"{tool.name}:", f"{tool.name} "))
             return Raised(_error_type(exc), exc.message if is_named else f"{name}: {exc.message}")
         except Exception:
-            logger.exception("A call of %s by a program failed.", tool.id)
+            logger.exception("A program's call to %s failed.", tool.id)
             self.ledger.finish(number, "unknown", error="internal error")
             return Raised("RuntimeError", f"{name}: internal error")
         finally:
@@ -337,7 +337,7 @@ class RunningProgram:
 
 
 def _count_bytes(result: CallResult) -> int:
-    """About how large a result is: mostly its text repeats its structured content."""
+    """The approximate size of a result, whose text usually repeats its structured content."""
     texts = [len(block["text"]) for block in result.content if is_text(block)]
     if texts or result.structured is None:
         return sum(texts)

@@ -29,7 +29,7 @@ Progress: TypeAlias = Callable[[int, str], Awaitable[None]]
 
 
 async def no_progress(done: int, tool: str) -> None:
-    """For a caller who does not listen."""
+    """For a caller who does not want progress."""
 
 
 AskConsent: TypeAlias = Callable[[ConsentQuestion], bool | Awaitable[bool]]
@@ -50,7 +50,7 @@ class RunScope:
     notes: tuple[str, ...] = ()
     """What the model should know about this catalog, such as servers that are still starting."""
     strict: bool = False
-    """Whether a tool whose risk is only inferred from its name is no read-only tool."""
+    """Whether a tool that only looks read-only by its name does not count as read-only."""
     trace: Mapping[str, str] = field(default_factory=dict[str, str])
     """The trace context of the client, as MCP carries it."""
     result_schemas: ResultSchemas = lambda tool: (tool.output_schema, False)
@@ -72,13 +72,13 @@ class RunRequest:
     after: str | None = None
     """The handle of a run that stopped: its completed calls are not made again."""
     consent: AskConsent | None = None
-    """Asks somebody at once; without it, the run is suspended in front of a destructive call."""
+    """Asks somebody at once; without it, the run is suspended before a destructive call."""
     channel: ConsentChannel = "tool"
     """How somebody will be asked about a run that is suspended."""
     resume: str | None = None
-    """The handle of a suspended run to go on with, instead of `program`."""
+    """The handle of a suspended run to continue, instead of `program`."""
     has_consent: bool = False
-    """What somebody decided about the run to go on with."""
+    """What somebody decided about the run to continue."""
 
 
 _TRACE_KEYS = ("traceparent", "tracestate", "baggage")

@@ -9,8 +9,8 @@ The synchronous API is used, from threads: with the asynchronous one, a thread o
 the event loop while the interpreter shuts down, which aborts about half of all short processes.
 
 Calls of a program that awaits are collected until it waits for one: a `gather` of a hundred calls
-is one step. A call that `stops` names is not collected: the program stops in front of it, can be
-saved there, and continued in another process.
+is one step. A call that `stops` names is not collected: the program stops before it, and can be
+saved there and continued in another process.
 
 The interpreter gives programs no access to the system. The worker process also runs inside
 bubblewrap, if that is installed, without network, files and privileges: a second line of defense,
@@ -76,7 +76,7 @@ _LIMIT = re.compile(
 _SLEEP, _ASYNC_SLEEP = "system.sleep", "system.async_sleep"
 _PRELUDE_FILE = "<python-input-0>"
 _SESSIONS_PER_WORKER = 200
-"""Sessions after which a worker is replaced, which bounds what its memory can grow to."""
+"""Sessions after which a worker is replaced, which bounds the growth of its memory."""
 _PRINT_FLOOD = 1_000_000
 """Bytes of printed text at which a program is stopped."""
 _CRASH_GRACE = 5.0
@@ -95,7 +95,8 @@ class MontySandbox:
         self._in_use = 0
         # Threads of our own, which live as long as the sandbox. Bubblewrap ends its worker when the
         # thread that started it ends, and common worker threads end when they have been idle.
-        # Twice as many as sessions: one that is left needs a thread while its last step has one.
+        # Twice as many as sessions: ending a session needs a thread while its last step still uses
+        # one.
         self._threads = ThreadPoolExecutor(
             2 * (options.workers + options.queue), thread_name_prefix="pegboard-sandbox"
         )
@@ -136,7 +137,7 @@ class MontySandbox:
                 self._in_use -= 1
 
     async def in_thread(self, work: Callable[[], T]) -> T:
-        """Run something that blocks; a caller that is canceled does not wait for its end."""
+        """Run a blocking function; a caller that is canceled does not wait for it."""
         return await asyncio.wrap_future(self._threads.submit(work))
 
     def get_pool(self) -> monty.Monty:
@@ -266,7 +267,7 @@ class MontySession:
         )
 
     async def resume(self, answers: Answers) -> Step:
-        """Go on with the answers to calls; see `Paused`."""
+        """Continue with the answers to calls; see `Paused`."""
         import pydantic_monty as monty
 
         def resume() -> Step:
@@ -291,7 +292,7 @@ class MontySession:
     async def load(
         self, blob: bytes, names: Iterable[str], *, stops: Callable[[str], bool], is_async: bool
     ) -> Step:
-        """Take up a saved program; the bytes must be our own, because they are not checked."""
+        """Load a saved program; the bytes must be our own, because they are not checked."""
         self._set_names(names)
         self._stops, self._is_async = stops, is_async
 
@@ -329,11 +330,11 @@ class MontySession:
                 self._closing.wait(float(snapshot.args[0]))  # the worker limits how long
                 snapshot = snapshot.resume({"return_value": None})
             elif snapshot.is_os_function and snapshot.function_name != _ASYNC_SLEEP:
-                snapshot = snapshot.resume_auto()  # refuses whatever would reach the system
+                snapshot = snapshot.resume_auto()  # refuses everything that would reach the system
             else:
                 call = self._read_call(snapshot)
                 is_sync = not self._is_async and call.name != SLEEP
-                # A loaded program stands in front of the call that it was saved at.
+                # A loaded program is paused at the call that it was saved before.
                 if is_loaded or is_sync or self._stops(call.name):
                     return Paused(tuple(calls), stopped_at=call)
                 calls.append(call)
@@ -382,7 +383,7 @@ def _start_pool(options: CodeOptions) -> tuple[monty.Monty, Callable[[], object]
         try:
             return _open_pool(options, bwrap)
         except (SandboxFailed, OSError) as exc:
-            # Some containers have bubblewrap and forbid what it needs.
+            # Some containers have bubblewrap but do not permit what it needs.
             if options.confine == "required":
                 raise SandboxFailed(f"Workers cannot be confined: {exc}") from exc
             logger.warning("Workers run without bubblewrap, which does not work here: %s", exc)
@@ -414,7 +415,7 @@ def _open_pool(options: CodeOptions, bwrap: str | None) -> tuple[monty.Monty, Ca
         )
         try:
             stack.enter_context(pool)
-            # Workers start on demand, so that bubblewrap does not work shows only in a first run.
+            # Workers start on demand, so only a first run shows whether bubblewrap works.
             with pool.checkout() as session:
                 session.feed_run("None")
         except monty.MontyError as exc:

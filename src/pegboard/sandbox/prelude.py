@@ -1,4 +1,4 @@
-"""What a program finds defined: common modules, and idioms that the interpreter lacks.
+"""What is predefined in a program: common modules, and idioms that the interpreter lacks.
 
 Generator expressions are lists there, so `next(x for x in ...)` needs help, and its `gather` has no
 `return_exceptions`. The stubs declare the same names for the checker, which never sees the prelude.

@@ -63,7 +63,7 @@ _DESCRIPTIONS = {
     INVALID_TOKEN: "The access token is not valid here, or has expired",
 }
 _UNREADABLE = (httpx2.HTTPError, ValueError, KeyError, TypeError)
-"""What reading a JSON document of another host raises."""
+"""Exceptions when reading a JSON document from another host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,7 @@ class StaticKeys:
                     f"The key of {key.principal!r} is not a SHA-256 hash in hexadecimal; "
                     "make one with: printf %s KEY | sha256sum"
                 )
-            # `local` is the principal without authentication: a key must not make anybody the
-            # owner.
+            # `local` is the principal without authentication: no key may have this name.
             if key.principal == LOCAL_CALLER.principal:
                 raise ConfigError(
                     f"{LOCAL_CALLER.principal!r} is reserved: choose another principal."
@@ -165,7 +164,7 @@ class KeySet:
     async def _refresh(self) -> None:
         self._fetched_at = self._clock()  # also when it fails, so that failures are not repeated
         try:
-            # For all of it: the client's own timeout is for each read.
+            # For the whole request: the client's own timeout is for each read.
             with anyio.fail_after(self._timeout):
                 document = await self._fetch(self._url or await self._discover_url())
             found = jwt.PyJWKSet.from_dict(document)
@@ -189,7 +188,7 @@ class KeySet:
             try:
                 document = await self._fetch(address)
                 if document["issuer"] != self._issuer:
-                    raise ValueError(f"it calls itself {document['issuer']!r}")
+                    raise ValueError(f"its metadata names the issuer {document['issuer']!r}")
                 keys = str(document["jwks_uri"])
                 if urlsplit(self._issuer).scheme == "https" != urlsplit(keys).scheme:
                     raise ValueError(f"its keys are not at an https address: {keys}")
@@ -309,7 +308,7 @@ class Auth:
 
     @cached_property
     def protected(self) -> ProtectedResource | None:
-        """What clients may know about getting a token; `None` if there is no issuer for them.
+        """The metadata that tells clients how to get a token; `None` if there is no issuer.
 
         Raises:
             ConfigError: An address or a scope is not valid.
@@ -327,7 +326,8 @@ class Auth:
         Args:
             scope: The request.
             send: Where the answer goes.
-            error: The code of RFC 6750; `None` for a request without a token, which is no failure.
+            error: The code of RFC 6750; `None` for a request without a token, which is not a
+                failure.
             missing: The scope that the token lacks.
         """
         if error is not None:
@@ -342,7 +342,8 @@ class Auth:
         token = getattr(scope.get("user"), "access_token", None)
         wanted = _unique(self.required_scopes, self.scopes)
         if missing is not None:
-            # Those that it has too: clients replace a token by one with exactly these scopes.
+            # Includes those that it has: clients replace a token with one that has exactly these
+            # scopes.
             known = _unique(self.required_scopes, self.scopes, self.further_scopes)
             granted = [one for one in token.scopes if one in known] if token else []
             wanted = _unique(self.required_scopes, granted, [missing])
@@ -463,7 +464,7 @@ def refuse_exposure(
         return
     raise ConfigError(
         f"{host} can be reached from other machines, and there is no authentication. "
-        "Set `auth`, or listen on 127.0.0.1. To leave it open all the same, confirm it twice: "
+        "Set `auth`, or listen on 127.0.0.1. To leave it open anyway, confirm it twice: "
         f"`unauthenticated = true` under [http], and {UNAUTHENTICATED}=1 in the environment."
     )
 
@@ -482,7 +483,7 @@ def _unique(*scopes: Iterable[str]) -> tuple[str, ...]:
 
 
 def _split_claim(value: Json) -> list[str]:
-    """A claim that is a text of words, a list, or missing, as a list."""
+    """A claim as a list: it may be words in a string, a list, or missing."""
     if isinstance(value, str):
         return value.split()
     if isinstance(value, list):

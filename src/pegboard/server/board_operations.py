@@ -53,7 +53,7 @@ class BoardOperations:
         board.rollouts = self.rollouts
 
     async def load(self) -> None:
-        """Read the rollout under way, so that the first answer has the right mode."""
+        """Read the active rollout, so that the first answer has the right mode."""
         try:
             await self.rollouts.load()
         except StoreError as exc:  # a board must start without its store: `follow` tries again
@@ -76,7 +76,7 @@ class BoardOperations:
                 await anyio.sleep(RETRY_AFTER)
 
     async def _count_tokens(self) -> None:
-        """Count the tokens of answers while metrics or a rollout under way need them."""
+        """Count the tokens of answers while metrics or an active rollout need them."""
         board = self._board
         is_wanted = self.metrics is not None or self.rollouts.current is not None
         if is_wanted == (board.parts.count is not None):
@@ -115,7 +115,7 @@ def health_routes(
 
     Args:
         state: Whether requests are accepted, and what else to report.
-        check: Returns when a request could be answered, and raises what prevents it.
+        check: Returns if a request could be answered, and otherwise raises the reason.
     """
     from starlette.responses import JSONResponse
     from starlette.routing import Route

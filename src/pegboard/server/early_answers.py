@@ -1,7 +1,7 @@
 """Answers to a client's first requests while the rest of the program is still being imported.
 
 Importing the SDK takes most of a second, and some clients wait one second for a server's tools
-before they ask the model without them. A client's first requests are always the same:
+before they call the model without them. A client's first requests are always the same:
 `initialize` or `server/discover`, then `tools/list`. At the next start the answers are the same
 too, unless the configuration or a cached catalog has changed. So they are saved and sent again.
 
@@ -49,7 +49,7 @@ class AnswerRecord:
     """The answers of earlier starts of one configuration, in a file that only its owner can read.
 
     `start` identifies version, arguments and environment. The answers also depend on files:
-    configuration, catalogs, lock. Their digests are saved, and a changed byte voids the record.
+    configuration, catalogs, lock. Their digests are saved, and any change invalidates the record.
     """
 
     def __init__(self, path: Path, start: str) -> None:
@@ -111,7 +111,7 @@ class AnswerRecord:
             file.write(data)
 
     def forget(self) -> None:
-        """Delete the file: its answers would not hold."""
+        """Delete the file: its answers are no longer valid."""
         self.answers = {}
         self._path.unlink(missing_ok=True)
 
@@ -233,7 +233,7 @@ class FirstExchange:
 def has_own_pipes() -> bool:
     """Whether standard input and output are pipes that no other process shares.
 
-    A shared pipe would turn non-blocking for the others as well.
+    A shared pipe would become non-blocking for the others as well.
     """
     if sys.platform == "win32":
         return False

@@ -3,7 +3,7 @@
     connected ──headers──> request ──body──> answering ──> idle (uvicorn's keep-alive timeout)
        └ `header_timeout`    └ `body_timeout`  └ `write_timeout` without the client reading
 
-Uvicorn has a timeout for idle connections alone, and asyncio, when it is out of file descriptors,
+Uvicorn has a timeout only for idle connections. And when asyncio runs out of file descriptors, it
 tries to accept every waiting client, with a traceback in the log for each. So a connection has to
 make progress here, and the number of connections stays below the limit of file descriptors: at the
 limit, one that only waits for a request is closed in favor of a new one.
@@ -118,7 +118,7 @@ class _LimitedConnection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         return self.cycle is None or self.cycle.response_complete
 
     def _expect(self) -> None:
-        """Start the deadline for what the client must send next, unless it is running."""
+        """Start the deadline for what the client must send next, unless it is already running."""
         if not self.is_waiting:
             awaited = "body" if self.cycle.more_body else None
         else:

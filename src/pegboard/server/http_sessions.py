@@ -1,10 +1,10 @@
 """Which HTTP requests and legacy sessions a process admits, before anything is parsed or retained.
 
 A session of the older protocol is retained until its client ends it or is silent for half an hour,
-together with what the client said of itself. So a request that opens one is small, counts against
-the caller's rate limit, and replaces the caller's least recently used session when there are too
-many. Requests of any kind have a bounded number of values: parsing runs on the event loop, and many
-empty lists take far longer than one long text of the same size.
+together with the client's info and capabilities. So a request that opens one is small, counts
+against the caller's rate limit, and replaces the caller's least recently used session when there
+are too many. Requests of any kind have a bounded number of values: parsing runs on the event loop,
+and many empty lists take far longer than one long text of the same size.
 
 Among replicas, a session lives in the process that opened it, because the SDK cannot move one. Each
 replica records the sessions that it opened in the shared store, and a request for a session of
@@ -252,10 +252,10 @@ def replay_messages(messages: list[Message], receive: Receive) -> Receive:
 def _find_problem(body: bytes, *, opens: bool) -> str | None:
     """Which limit a request exceeds, if any."""
     if opens and len(body) > MAX_OPENING_BYTES:
-        return f"A request that opens a session has at most {MAX_OPENING_BYTES:,} bytes."
+        return f"A request that opens a session may have at most {MAX_OPENING_BYTES:,} bytes."
     # Most bodies pass the first, cheap count, which also counts separators inside strings.
     if _count_values(body) > MAX_VALUES and _count_values(_STRING.sub(b"", body)) > MAX_VALUES:
-        return f"A request has at most {MAX_VALUES:,} values."
+        return f"A request may have at most {MAX_VALUES:,} values."
     return None
 
 

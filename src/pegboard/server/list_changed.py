@@ -113,7 +113,7 @@ class StoredSessionTools:
             await mcp_private.notify_tools_changed(self._ctx)
 
     async def used(self, tool_id: str) -> None:
-        if tool_id not in await self.enabled():  # a read is cheaper than a write for nothing
+        if tool_id not in await self.enabled():  # a read is cheaper than a needless write
             return
         now = time.time()
 

@@ -1,11 +1,11 @@
-"""Every use, on the server side, of names of the SDK that are private or provisional.
+"""All uses, on the server side, of private or provisional names of the SDK.
 
 Each has a contract test (`tests/contract/test_server_sdk.py`), so that an SDK release which moves
 one of them fails there and nowhere else.
 
     what we advertise    the handshake: capabilities, our extension, `tools.listChanged`
     what a request says  era, connection, session, client, identity
-    direct requests      requests that are answered past the SDK's dispatcher (`stdio_fast_path`)
+    direct requests      requests that bypass the SDK's dispatcher (`stdio_fast_path`)
     what we answer       results with what the era requires; JSON-RPC errors
     HTTP sessions        of the older protocol: whether one is open, and how to end it
 """
@@ -73,7 +73,7 @@ def get_lowlevel_server(server: object) -> Server[Any]:
         if isinstance(inner, Server):
             return inner
     raise ConfigError(
-        f"Cannot attach to {type(server).__name__}: give a low-level Server, an MCPServer or a "
+        f"Cannot attach to {type(server).__name__}: pass a low-level Server, an MCPServer or a "
         "FastMCP 4 server."
     )
 
@@ -336,7 +336,7 @@ def request_failed(exc: PegboardError) -> MCPError:
 
 
 def internal_error() -> MCPError:
-    """JSON-RPC -32603 for a bug, without details about our insides."""
+    """JSON-RPC -32603 for a bug, without internal details."""
     return MCPError(INTERNAL_ERROR, "Internal error: the server's log has the details.")
 
 

@@ -46,7 +46,7 @@ class ServedBoard(ViewProvider, Protocol):
     """A board that clients connect to."""
 
     def expected_mode(self, caller: Caller) -> ModeName | None:
-        """The mode that a caller will get, found without waiting for anything; `None` if open."""
+        """The mode that a caller will get, determined without waiting; `None` if not known yet."""
         ...
 
 
@@ -74,7 +74,7 @@ class PegboardMiddleware:
     async def __call__(self, ctx: mcp_private.Context, call_next: CallNext) -> HandlerResult:
         if ctx.method in GREETINGS:
             return await self.greet(ctx, call_next)
-        # Notifications, and requests before the handshake, are the SDK's business alone.
+        # Notifications, and requests before the handshake, are left to the SDK.
         if ctx.request_id is None or not mcp_private.is_initialized(ctx):
             return await call_next(ctx)
         if self.answers_tools(ctx):

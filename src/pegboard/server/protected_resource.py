@@ -7,7 +7,7 @@ about an address other than the one that it called (RFC 9728, section 3.3):
     https://tools.example.com/mcp/index   /.well-known/oauth-protected-resource/mcp/index
 
 A client requests a token for the address that it calls (RFC 8707). They are all one gateway, so a
-token for any of them is good for all of them, and for nothing else.
+token for any of them is valid for all of them, and for nothing else.
 
 A `tools/call` whose token lacks a scope is refused with status 403 (`ScopeGate`). The layer
 `dispatch/required_scopes.py` refuses such calls anyway, but with a result, which goes to the model.
@@ -56,7 +56,8 @@ class ProtectedResource:
     url: str
     """The public address of `/mcp`."""
     issuer: str
-    """The authorization server, exactly as it calls itself: clients compare every character."""
+    """The issuer, exactly as in the authorization server's metadata: clients compare every
+    character."""
     scopes: tuple[str, ...] = ()
     """All scopes that a token for it may have."""
 

@@ -93,7 +93,7 @@ def make_server(
     listen: Listen,
     operations: BoardOperations | None = None,
 ) -> Server[Any]:
-    """A low-level server of a board's name that notifies clients of changes; it answers nothing.
+    """A low-level server with a board's name: it notifies clients of changes, but answers nothing.
 
     `operations` are followed while it runs; a gateway follows its own.
     """
@@ -169,7 +169,7 @@ def run_board(
 
 def print_urls(host: str, port: int) -> None:
     """Print where clients connect and where the dashboard is, on stderr."""
-    # An address that listens everywhere is none that anybody can open.
+    # An address that listens everywhere, such as 0.0.0.0, is not one that a browser can open.
     name = {"0.0.0.0": "localhost", "::": "localhost"}.get(host, host)
     address = f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
     print_line(f"clients connect to {address}/mcp")

@@ -4,7 +4,7 @@
     a terminal         somebody is trying the command: they get a hint, and Ctrl-C works
     a file, Windows    the SDK's own `stdio_server`
 
-Threads would be most of the cost of a relayed call.
+Threads would account for most of the cost of a relayed call.
 
 While serving, fd 0 is the null device and fd 1 is stderr, so that nothing that prints or reads by
 mistake, here or in a child process, touches the protocol.

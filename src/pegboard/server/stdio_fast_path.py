@@ -1,4 +1,4 @@
-r"""Tool calls on a pipe, past the SDK's dispatcher.
+r"""Tool calls on a pipe, which bypass the SDK's dispatcher.
 
     pipe -> MessageReader -> StdioFastPath   tools/call, once the SDK has served a request
                          \-> dispatcher      everything else, and the first request of all
@@ -86,7 +86,7 @@ class StdioFastPath:
     @classmethod
     @asynccontextmanager
     async def beside(cls, server: Server[Any], pipe: ByteSendStream) -> AsyncGenerator[Self]:
-        """A fast path beside the dispatcher of a server, for as long as the block runs."""
+        """A fast path next to the dispatcher of a server, for as long as the block runs."""
         async with anyio.create_task_group() as tasks:
             fast_path = cls(server, pipe, tasks)
             server.middleware.insert(0, fast_path)

@@ -5,7 +5,7 @@
     tools/describe ...   -> the methods of the extension, in `extension_methods`
     resources/read       -> a stored result that was too large to send
 
-Every answer is also counted in tokens, where metrics or a rollout want to know what models read.
+The tokens of every answer are counted if metrics or a rollout need them.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class ToolMethods:
     def _choose_mode(self, view: View) -> Mode:
         """The mode of this caller: the one of the request, else of the configuration or code.
 
-        A flag or the environment has been put in place of the request's by now, because it wins.
+        A flag or the environment has already replaced the mode of the request, because it wins.
         """
         wanted = view.caller.mode or view.options.mode
         complete = view.constant is None and view.is_complete
@@ -162,8 +162,8 @@ class ToolMethods:
         if mode.name == "stub":
             result["_meta"] = {LAZY_KEY: True}
         if request.caller.era == "modern":
-            # Clients cache by method alone: an answer that is not the default one, or not whole
-            # while servers are still starting, must not be cached.
+            # Clients cache by method alone: an answer that is not the default one, or that is
+            # incomplete while servers are still starting, must not be cached.
             is_constant = view.constant is not None and mode.name not in _WHOLE_MODES
             is_cacheable = lazy is None and (is_constant or view.is_complete)
             result["ttlMs"] = int(options.list_ttl * 1000) if is_cacheable else 0
@@ -282,7 +282,7 @@ def _lazy_mode(lazy: Json) -> Mode:
         return MODES_BY_NAME["stub"]
     if lazy is False:
         return MODES_BY_NAME["eager"]
-    raise InvalidParams('`lazy` is true, false or "bare".', {"lazy": lazy})
+    raise InvalidParams('`lazy` must be true, false or "bare".', {"lazy": lazy})
 
 
 def _paginate(

@@ -1,4 +1,4 @@
-"""Which server a prompt or a resource belongs to: their addresses, and the way back.
+"""Which server a prompt or a resource belongs to: names for clients, mapped back to servers.
 
 | | address | at the server |
 |---|---|---|
@@ -12,8 +12,8 @@ too; a server gets its own spelling.
 
 Servers also hand out resources that they do not list, in links of results. `ResourceLinks` records
 them for each principal, so that nobody's results decide where somebody else's reads go. A link is
-only a hint: `Addresses` prefers the servers that declare a resource. Where that would lead a read
-to another server than the one that gave the link, the client gets the link with the address.
+only a hint: `Addresses` prefers the servers that declare a resource. If a read would go to a server
+other than the one that gave the link, the client gets the link with its address instead.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Addresses:
 
     def _show(self, server: str, entry: JsonObject, key: str) -> JsonObject:
         uri = str(entry.get(key))
-        # A server that lists `pegboard://github/...` has no resource of `github`.
+        # If a server lists `pegboard://github/...`, that is not a resource of `github`.
         is_own = self._uses[uri] == 1 and self._parse_address(uri) is None
         address = uri if is_own else build_resource_address(server, uri)
         return {**sanitize_entry(entry), key: escape_uri(address)}
@@ -116,8 +116,8 @@ class Addresses:
     def find_prompt(self, address: str) -> Location | None:
         """The prompt of that address, or of that name if only one server has it.
 
-        A name that reads as an address of some server is only that: no server's prompt
-        `github.review` answers for `github`.
+        A name that looks like an address is treated only as an address: another server's prompt
+        named `github.review` cannot stand in for one of `github`.
         """
         if self._owner(address) is None:
             named = [

@@ -60,7 +60,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ServerProfile:
-    """What a server reports about itself: everything but its tools."""
+    """What a server reports about itself, except its tools."""
 
     server_info: JsonObject = field(default_factory=dict[str, Json])
     capabilities: JsonObject = field(default_factory=dict[str, Json])
@@ -76,7 +76,7 @@ class ServerProfile:
 
 @dataclass(frozen=True, slots=True)
 class ListingFailure:
-    """That a server could not be listed: why, how often in a row, and when to try again."""
+    """Why a server could not be listed, how often in a row, and when to try again."""
 
     reason: str
     count: int = 1
@@ -97,7 +97,7 @@ class ListingFailure:
     def wait(self, now: float) -> float:
         """Seconds until it is tried again; 0 when it may be tried now."""
         wait = self.retry_at - now
-        # More than the longest delay means that the clock was set back: that is not waited for.
+        # A delay longer than the maximum means that the clock was set back, so there is no wait.
         return wait if 0 < wait <= MAX_RETRY_DELAY else 0.0
 
 
@@ -165,7 +165,7 @@ class _LazySchemas:
 
 
 class CachedCatalog:
-    """What one server listed the last time."""
+    """What one server last listed."""
 
     def __init__(
         self, name: str, index: JsonObject, data: bytes, offset: int, saved_at: float
@@ -173,7 +173,7 @@ class CachedCatalog:
         self.about = ServerProfile(**index["about"])
         self.hash: str = index["hash"]
         self.saved_at = saved_at
-        """When it was last known to be true, in seconds since the epoch."""
+        """When it was last confirmed, in seconds since the epoch."""
         self.problems = tuple(ToolProblem(name, *problem) for problem in index["problems"])
         self._tools: list[list[Any]] = index["tools"]
         self._data = data
@@ -217,7 +217,7 @@ class CachedCatalog:
             if factory.wants(entry["name"]):
                 try:
                     tools.append(factory.build(entry, self._slice(start, end)))
-                except Exception as exc:  # a server may list anything: it costs that entry alone
+                except Exception as exc:  # a server may list anything; only this entry is lost
                     left_out(spec.name, entry["name"], exc)
         return tools
 
@@ -322,7 +322,7 @@ class CatalogCache:
             saved_at = path.stat().st_mtime
         except OSError:
             saved_at = 0.0
-        # From the bytes, also right after they were made: what a restart would see is what runs.
+        # Parsed from the bytes even now, so that what runs is what a restart would read.
         return _parse(spec.name, data, saved_at)
 
     def forget(self, spec: UpstreamSpec) -> None:

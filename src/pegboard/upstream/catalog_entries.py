@@ -1,8 +1,8 @@
-"""Entries of a server's `tools/list`: checked, turned into `Tool`s, and who sees which of them.
+"""Entries of a server's `tools/list`: checks them, makes `Tool`s of them, and says who sees which.
 
-A server may list anything. One entry that is not a tool must not cost the others, as it does in SDK
-clients, which reject the whole list. So each entry is checked on its own, and what is wrong with it
-is a `ToolProblem` that a person can act on.
+A server may list anything. One invalid entry must not affect the others, as it does in SDK clients,
+which reject the whole list. So each entry is checked on its own, and what is wrong with it is a
+`ToolProblem` that a person can act on.
 
 Some servers list different tools to clients that they can send requests to: sampling, elicitation,
 roots. A client's *kind* is what it declares of these, as a text such as `elicitation.form+roots`;
@@ -55,7 +55,7 @@ ToolVariants: TypeAlias = Mapping[ClientKind, Sequence[str] | None]
 """The names of the tools that clients of each kind are listed."""
 
 PLAIN_CLIENT: Final[ClientKind] = ""
-"""A client that declares no input that it can give."""
+"""A client that declares none of these capabilities."""
 _ELICITATION_MODES: Final = ("form", "url")
 
 
@@ -91,7 +91,7 @@ def check_entries(
             problems.append(ToolProblem(server, shown, f"{reason}; it is left out."))
             continue
         if not _SPEC_NAME.fullmatch(label):
-            message = "its name is not legal in MCP; it gets another one here."
+            message = "its name is not valid in MCP; it gets another name here."
             problems.append(ToolProblem(server, label, message, left_out=False))
         malformed = [key for key in _FIELD_TYPES if _is_malformed(entry, key)]
         for key in malformed:
@@ -108,9 +108,7 @@ def _find_defect(entry: Json, name: str | None) -> str | None:
     if name is None:
         return "it has no name"
     if len(name) > MAX_NAME_LENGTH:
-        return (
-            f"its name has {len(name):,} characters, and more than {MAX_NAME_LENGTH} are too many"
-        )
+        return f"its name has {len(name):,} characters; at most {MAX_NAME_LENGTH} are allowed"
     if not isinstance(entry.get("inputSchema"), dict):
         return "it has no `inputSchema` object"
     # Everything that walks a schema later may recurse, and relies on this bound.
@@ -155,8 +153,8 @@ class ToolFactory:
     def build(self, entry: JsonObject, definition: Definition) -> Tool:
         """One checked entry as a tool.
 
-        Its id, names and category come from the configuration and the server's name for it. The
-        rest of what the server sends is only shown, and decides nothing.
+        Its id, names and category come from the configuration and the server's name for it.
+        Everything else that the server sends is only displayed.
         """
         own = entry["name"]
         annotations = entry.get("annotations") or {}

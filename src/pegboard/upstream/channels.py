@@ -1,9 +1,9 @@
-"""How relayed requests reach a server and their answers come back, without modelling their content.
+"""How relayed requests reach a server and their answers come back, as raw JSON.
 
-The SDK's dispatcher has all that a session needs: it validates, queues, and starts a task or two
-for each message. A relayed request needs less: its JSON goes out and the answer's comes back. So
-requests go past the dispatcher where the transport allows that; what a server sends on its own
-does not.
+The SDK's dispatcher does everything that a session needs: it validates, queues, and starts a task
+or two for each message. A relayed request needs less: its JSON goes out and the answer's comes
+back. So requests bypass the dispatcher where the transport allows that; messages that a server
+sends on its own do not.
 
     StdioChannel   one line out, one line back
     HttpChannel    a modern server over HTTP: one POST each, made by the calling task. The answer
@@ -164,7 +164,7 @@ class HttpEndpoint:
     max_event_size: int | None = None
 
     def disable_cookies(self) -> None:
-        """Store no cookies from now on: one person's would be sent with the next one's request."""
+        """Store no cookies from now on: one person's would be sent with another's request."""
         self.client.cookies.clear()
         self.client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=()))
 
@@ -175,7 +175,7 @@ class HttpChannel:
     Args:
         endpoint: Where to.
         inbound: Receives the notifications that come before an answer.
-        redirected: Sends a request that the server redirects: the SDK has rules for where to.
+        redirected: Sends a request that the server redirects: the SDK has rules for redirects.
     """
 
     def __init__(
@@ -260,7 +260,7 @@ class HttpChannel:
                     continue  # a request, which a modern server does not send
                 try:
                     await self._inbound.on_notify(str(message["method"]), message.get("params"))
-                except Exception:  # what becomes of a notification must not fail the request
+                except Exception:  # a failed notification must not fail the request
                     _log.exception("the notification %r could not be passed on", message["method"])
         except httpx2.SSEError as exc:
             raise build_closed_error(f"SSE stream failed: {exc}") from exc

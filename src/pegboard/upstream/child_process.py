@@ -1,7 +1,7 @@
-"""A server as a child process: messages in both directions, and a guaranteed end.
+"""A server as a child process: messages in both directions, and guaranteed termination.
 
-The process leads its own group, so that what it starts ends with it: first its stdin is closed and
-it may exit by itself, then the group is terminated, then killed.
+The process leads its own group, so that processes that it starts end with it: first its stdin is
+closed and it may exit by itself, then the group is terminated, then killed.
 
 If the gateway itself is killed, the watchdog ends the groups. It is a shell that runs beside the
 gateway for as long as servers do. Through a pipe it learns of each process group that starts and
@@ -65,12 +65,12 @@ class ProcessStartError(Exception):
 
 
 class ChildProcess:
-    """A running server: what it printed beside the protocol, and how it ended."""
+    """A running server: its output outside the protocol, and how it ended."""
 
     def __init__(self, process: Process, log: BoundedLog) -> None:
         self.log = log
         self.first_stray_line: str | None = None
-        """What it first printed on stdout that is not protocol."""
+        """The first line on stdout that was not a protocol message."""
         self._process = process
         self._speaks_protocol = False
         self._stderr_closed = anyio.Event()
@@ -91,7 +91,7 @@ class ChildProcess:
         self._speaks_protocol = True
 
     def on_stray_line(self, line: bytes) -> None:
-        """Log a line on stdout that is not protocol: a greeting there must not break a server."""
+        """Log a line on stdout that is not a protocol message, such as a greeting, and go on."""
         text = line[:200].decode(errors="replace").strip()
         if text:
             self.first_stray_line = self.first_stray_line or text
@@ -118,7 +118,7 @@ class ChildProcess:
         if self._process.stdin is not None:
             with suppress(*PIPE_CLOSED_ERRORS):
                 await self._process.stdin.aclose()
-        # One that never spoke the protocol does not know that a closed stdin means the end.
+        # A process that never spoke the protocol may not exit when its stdin is closed.
         await self._wait_for_exit(EXIT_TIMEOUT if self._speaks_protocol else 0)
         await self._end_group()
         with suppress(*PIPE_CLOSED_ERRORS), anyio.move_on_after(_CLOSE_TIMEOUT):
@@ -151,7 +151,7 @@ def _signal_group(group: int, number: int) -> bool:
         os.killpg(group, number)
     except ProcessLookupError:
         return False
-    except PermissionError:  # macOS reports zombies so
+    except PermissionError:  # macOS reports zombies this way
         return number == 0
     return True
 

@@ -1,10 +1,10 @@
-"""The SDK's client side, and everything of it that is provisional or private, in one place.
+"""All uses of the SDK's client side, including provisional and private names, in one place.
 
 `tests/contract/test_client_sdk.py` tests what is used here: a new SDK version that breaks one of
 these fails there, not in a relayed call.
 
-Relayed messages go past the SDK's session, so the signs by which it reports that a connection
-closed, a session expired or an HTTP status took the place of an answer are recognized here too.
+Relayed messages bypass the SDK's session, so this module also recognizes how the SDK reports a
+closed connection, an expired session, or an HTTP status instead of an answer.
 """
 
 from __future__ import annotations
@@ -209,12 +209,12 @@ class DownstreamChannel:
         return self._request.can_send_request
 
     async def send_request(self, method: str, params: Mapping[str, Json] | None) -> JsonObject:
-        """Send the client a request: beside the one it waits for, else on the connection's own."""
+        """Send the client a request: on the stream of its open request, else on the connection."""
         outbound: Outbound = self._request if self.can_send_request else self._connection.outbound
         return await outbound.send_raw_request(method, params)
 
     async def notify(self, method: str, params: Mapping[str, Json] | None) -> None:
-        """Notify the client beside the request it waits for."""
+        """Notify the client on the stream of its open request."""
         await self._request.notify(method, params)
 
     async def notify_session(self, method: str, params: Mapping[str, Json] | None) -> None:

@@ -140,7 +140,7 @@ class Connection:
         self.version = ""
         self.handshake_result: JsonObject = {}
         self.cause: str | None = None
-        """Why it broke; `None` as long as it did not."""
+        """Why it broke; `None` if it did not."""
         self._http_error: tuple[int | None, str | None] = (None, None)
         self.latency: float | None = None
         self.users = 0
@@ -188,7 +188,7 @@ class Connection:
 
     @property
     def is_personal(self) -> bool:
-        """Whether it carries the credential of one caller, or what one of several people did."""
+        """Whether it carries the credential or the state of one of several people."""
         return self.caller is not None and not self.caller.is_local_user
 
     @property
@@ -238,7 +238,7 @@ class Connection:
     def close(self) -> None:
         """Have it end; `ended` is set when it has."""
         if self.state == "starting":
-            # Nothing is in flight yet that would have to be cut off in order.
+            # Nothing is in flight yet that would need an orderly end.
             self._life.cancel()
         elif self.state == "ready":
             self.state = "stopping"
@@ -272,8 +272,8 @@ class Connection:
                     await self._serve(session, dispatcher)
             if self._closing.is_set():
                 return None
-            # The cause is recorded before the process is ended: that may take a while, and would
-            # make its exit code our doing.
+            # The cause is recorded before the process is ended: ending it may take a while, and
+            # would change its exit code.
             is_closed = isinstance(error, MCPError) and is_connection_closed(error)
             if transport.process is not None and (error is None or is_closed):
                 await transport.process.wait_for_last_output()
@@ -301,7 +301,8 @@ class Connection:
         self._life.deadline = math.inf
         self._dispatcher = dispatcher
         if transport.http_error is not None:
-            # A legacy server may have refused `server/discover` with a status: no fault of its own.
+            # A legacy server may have refused `server/discover` with a status, which is not a
+            # failure.
             transport.http_error.take()
         self.handshake_result = dispatcher.handshake_result
         self.era = era_for_version(self.version)
@@ -356,10 +357,10 @@ class Connection:
         self.settled.set()
 
     def start_soon(self, work: Callable[[], Coroutine[None, None, None]]) -> None:
-        """Run something for as long as this connection lives.
+        """Run a task for as long as this connection lives.
 
         Raises:
-            UpstreamUnavailable: It does not live any more.
+            UpstreamUnavailable: It has ended.
         """
         if self._tasks is None:
             raise self._build_unavailable()
@@ -449,7 +450,7 @@ class Connection:
         """The headers by which this caller is known to the server, where it wants any."""
         principal = downstream.caller.principal
         if principal == LOCAL_CALLER.principal:
-            return {}  # the connection itself has the headers for nobody in particular
+            return {}  # the connection itself sends the headers that are for everybody
         return CREDENTIALS.headers(self.spec.headers, principal, server=self.spec.name)
 
     async def _translate_error(
@@ -550,7 +551,7 @@ class Connection:
                     if is_offered:
                         await follow_changes(session, lists, tuple(sorted(self._subscriptions)))
                 except MCPError as exc:
-                    self._log.note(f"announces no changes: {exc.message}")
+                    self._log.note(f"sends no change notifications: {exc.message}")
                     is_offered = is_connection_closed(exc)
                 if not is_offered:
                     await anyio.sleep_forever()  # until the subscriptions change

@@ -103,7 +103,7 @@ class Downstream:
         return await self.channel.send_request(method, params)
 
     async def notify(self, method: str, params: Mapping[str, Json] | None) -> None:
-        """Notify the client beside its request."""
+        """Notify the client on the stream of its request."""
         if self.channel is not None:
             await self.channel.notify(method, params)
 
@@ -113,7 +113,7 @@ class Downstream:
             await self.channel.notify_session(method, params)
 
     def wants_log(self, level: Json) -> bool:
-        """Whether the client wants a log message of this level beside this request."""
+        """Whether the client wants log messages of this level for this request."""
         if self.channel is None:
             return False
         # A legacy client sets the level at the server (`logging/setLevel`), which filters.

@@ -1,4 +1,4 @@
-"""What the two eras of the protocol spell differently, as pure functions over raw messages.
+"""Translates raw messages between the two eras of the protocol, with pure functions.
 
 | | legacy (up to 2025-11-25) | modern (2026-07-28) |
 |---|---|---|
@@ -8,8 +8,8 @@
 | log level | `logging/setLevel` | in `_meta` of a request |
 | kind of a result | known by its request | `resultType` |
 
-A relayed request keeps everything that its sender put in, except the envelope: the keys of `_meta`
-about the connection it came by. They are rewritten for the connection it leaves by.
+A relayed request keeps everything except its envelope: the keys of `_meta` that describe the
+connection to the client. They are rewritten for the connection to the server.
 """
 
 from __future__ import annotations
@@ -107,8 +107,8 @@ def build_envelope(
 def translate_result(era: Era, result: JsonObject) -> JsonObject:
     """A server's result as a client of this era expects it.
 
-    A modern client reads in it which server answered. A legacy one has no such key, and no client
-    gets a malformed one.
+    For a modern client, it names the server that answered. A legacy client gets no such key, and no
+    client gets a malformed one.
     """
     meta = result.get("_meta")
     info = meta.get(SERVER_INFO_META_KEY) if isinstance(meta, dict) else None
@@ -200,7 +200,7 @@ def attribute_input_requests(server: str, result: JsonObject) -> JsonObject:
 
 
 def to_legacy_request(input_request: JsonObject, key: str) -> JsonObject:
-    """The params of the request that a legacy client is sent for one of a modern result."""
+    """The params of a request to a legacy client, for an input request in a modern result."""
     params: JsonObject = dict(input_request.get("params") or {})
     if params.get("mode") == "url":
         # Required in 2025-11-25, where a notification refers to it later; gone in 2026-07-28.

@@ -25,7 +25,7 @@ _MAX_QUOTE_LENGTH = 300
 MAX_CAUSE_LENGTH = 1_000
 MAX_MESSAGE_LENGTH = 4_000
 MAX_DATA_LENGTH = 16_000
-"""Characters of an error of a server that a client and its model get to read."""
+"""How many characters of a server's error a client and its model see."""
 
 
 class StartTimeout(Exception):
@@ -127,7 +127,7 @@ def _describe_exception(exc: BaseException | None) -> str:
 
 def sanitize_message(text: str, redactor: Redactor, limit: int = MAX_MESSAGE_LENGTH) -> str:
     """A server's own words for a model: without secrets and hidden text, and of bounded length."""
-    # Twice the limit: a secret that the cut would split is still recognized before it.
+    # Twice the limit: a secret that truncation would split is still recognized.
     shown = sanitize_text(redactor.message(text[: 2 * limit]))
     more = len(text) - limit
     return shown if more <= 0 else f"{shown[:limit]} … ({more:,} more characters)"
@@ -170,6 +170,6 @@ def build_timeout_error(
 
 def prefix_server_name(server: str, message: str) -> str:
     """A message about a server that names it, also where the words are the server's own."""
-    # Our own messages start with the name already; that of `git` is no prefix of `github ...`.
+    # Our own messages already start with the name. `github ...` does not start with the name `git`.
     names_it = message.startswith(server) and not message[len(server) : len(server) + 1].isalnum()
     return message if names_it else f"{server}: {message}"

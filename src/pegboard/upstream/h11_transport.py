@@ -1,8 +1,8 @@
 """HTTP/1.1 without TLS to a server nearby: one write for a request, connections that stay open.
 
-A transport for `httpx2`, whose own serves every kind of server there is: a pool with limits, TLS,
-proxies, HTTP/2. A relayed call to a server on the same machine costs less than going through all
-of that, so this replaces it for such a server. `h11` has the rules of the protocol.
+A transport for `httpx2`, whose own transport is general: a pool with limits, TLS, proxies, HTTP/2.
+For a relayed call to a server on the same machine, that overhead is larger than the call itself, so
+this one replaces it. `h11` implements the rules of the protocol.
 """
 
 from __future__ import annotations

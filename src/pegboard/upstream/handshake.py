@@ -48,7 +48,7 @@ from pegboard.core.json import Json, JsonObject
 from pegboard.upstream.client_sdk import CLIENT_INFO, ClientSession, MCPError, negotiate_auto
 
 PROBE_TIMEOUT: Final = 1.0
-"""Seconds that a server may leave `server/discover` unanswered until `initialize` is sent too."""
+"""Seconds to wait for an answer to `server/discover` before `initialize` is sent too."""
 
 
 class InboundHandler(Protocol):
@@ -60,7 +60,7 @@ class InboundHandler(Protocol):
 
 
 class RelayDispatcher:
-    """The dispatcher that a `ClientSession` is given: it negotiates, and hands on what comes in.
+    """The dispatcher that a `ClientSession` gets: it negotiates, and passes on incoming messages.
 
     Only the session uses `send_raw_request` of this class; relayed requests go to `inner` directly.
 
@@ -144,8 +144,8 @@ class RelayDispatcher:
                 outcome = await self.inner.send_raw_request("server/discover", params, opts)
             except MCPError as exc:
                 outcome = exc
-                # The session now sends `initialize`. If that is under way, its answer must be
-                # here first, or the server would get the request twice.
+                # The session now sends `initialize`. If one was already sent, its answer must
+                # arrive first, or the server would get the request twice.
                 if sent.is_set():
                     await answered.wait()
             tasks.cancel_scope.cancel()

@@ -1,4 +1,4 @@
-"""What a server sends on its own, and the client that it is for.
+"""Routes messages that a server sends on its own to the right client.
 
 Progress names its request by a token of ours. Nothing else does: an input request, a log message or
 a custom notification on a stream belongs to one of the requests in flight, and does not say which.
@@ -7,7 +7,7 @@ a custom notification on a stream belongs to one of the requests in flight, and 
     shared connection         delivered if all requests in flight are one client's, else dropped:
                               better lost than shown to a stranger
 
-While a server waits for a person's answer, the clocks of the requests in flight stand still.
+While a server waits for a person's answer, the timeouts of the requests in flight are paused.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _CHANGES: dict[str, UpstreamChange] = {
     "notifications/resources/updated": "resource",
 }
 _LEGACY_ONLY = frozenset({"notifications/elicitation/complete", "notifications/tasks/status"})
-"""Of the older protocol; about an elicitation or a task whose request may have ended long ago."""
+"""From the older protocol; about an elicitation or task whose request may have ended long ago."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class InFlightRequest:
         self._pauses += 1
 
     def resume(self) -> None:
-        """Let the clock run on."""
+        """Continue the clock."""
         self._pauses -= 1
         if not self._pauses:
             self.scope.deadline = anyio.current_time() + self._time_left
@@ -185,7 +185,7 @@ class InboundRouter:
         if method == "elicitation/create":
             # A person reads it and decides by it, so it must not hide anything from them.
             params = attribute_elicitation(self._server, params)
-        # The server does not say which call it needs this for, so every clock stands still.
+        # The server does not say which call it needs this for, so every timeout is paused.
         paused = list(self.in_flight.values())
         for request in paused:
             request.pause()

@@ -71,7 +71,8 @@ class ListingDownstream(Downstream):
 
     @property
     def can_give_input(self) -> bool:
-        # Nobody would answer, but a server decides by this what to list, and needs no input for it.
+        # Nobody would answer, but a server decides by these what to list, and needs no input for
+        # that.
         return bool(self._capabilities)
 
 
@@ -274,8 +275,8 @@ async def stream_listings(
         async with stream_listings(pool) as found:
             async for one in found: ...
 
-    A server that cannot be listed is received with its error. It holds up no other, except by the
-    one place of `bound` that it takes until its `start_timeout`.
+    A server that cannot be listed is received with its error. It does not delay others, except that
+    it takes one of the `bound` places until its `start_timeout`.
     """
     names = [spec.name for spec in pool.servers] if servers is None else list(servers)
     # Room for all: no server's process has to wait for a slow receiver.

@@ -1,4 +1,4 @@
-"""What the tools of many servers are called: legal, never colliding, the same after every restart.
+"""Names for the tools of many servers: valid, unique, and the same after every restart.
 
 A tool has an id, `server.tool`, made of the name that the *configuration* gives the server and the
 name that the server gives the tool. It never changes and is accepted wherever a name is. The name
@@ -16,7 +16,7 @@ trace in the names that the caller sees:
   `a` is not `a_b_c` but `a_<digest>_b_c`.
 - Model providers accept fewer names than MCP (`[A-Za-z0-9_-]{1,64}` against
   `[A-Za-z0-9_.-]{1,128}`). A name that has to be changed or cut ends in a digest of its id, and so
-  does one that only looks as if it had been.
+  does one that only looks as if it had been changed.
 - Whether a name is shown bare is decided among the tools that a caller sees: `Catalog.address`.
 """
 

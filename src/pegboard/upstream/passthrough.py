@@ -1,4 +1,4 @@
-"""Everything but tools, to the server it belongs to: resources, prompts, tasks, logging.
+"""Relays everything except tools to its server: resources, prompts, tasks, logging.
 
     lists                 answered from what is known of the servers; none is started for them
     reads, prompts, ...   `addresses` finds the one server that is meant; the relay carries it there
@@ -41,7 +41,7 @@ MAX_SUBSCRIPTIONS = 200
 _TASKS: JsonObject = {"cancel": {}, "requests": {"tools": {"call": {}}}}
 """Tasks of 2025-11-25 as they work here: no `list`, which would have to ask every server."""
 _ALL_CAPABILITIES: JsonObject = {"resources": {}, "prompts": {}, "completions": {}, "logging": {}}
-"""What a server may turn out to have before anything is known of it."""
+"""Capabilities that a server may have, before anything is known about it."""
 _EXTENSIONS = ("io.modelcontextprotocol/tasks", "io.modelcontextprotocol/ui")
 """Extensions whose methods and `_meta` are relayed."""
 
@@ -161,7 +161,7 @@ class Passthrough:
     # Subscriptions.
 
     def forget_subscriber(self, subscriber: object) -> None:
-        """Drop what is left of a subscriber that has gone, by its key."""
+        """Remove a subscriber that has disconnected, by its key."""
         for key in [key for key in self._subscriptions if key[1] == subscriber]:
             del self._subscriptions[key]
 
@@ -372,7 +372,7 @@ def _build_session_subscriber(downstream: Downstream) -> Subscriber:
 
 
 def _require_one(what: str, uri: str, locations: Sequence[Location]) -> Location:
-    """The only location there is: a request is not sent to a server that was perhaps not meant."""
+    """The only location; if there are several, the request is refused instead of guessing."""
     if len(locations) == 1:
         return locations[0]
     if not locations:

@@ -6,9 +6,9 @@ r"""The connections to all servers: opened on first use, shared, stopped when id
 Nothing starts before it is used. A request that finds a connection starting waits for it, so that
 any number of them start one process.
 
-**Who shares a process.** A process may store anything between two calls, whichever era its protocol
-is of. So principals never share one, unless the operator allows it. `find_owner` decides, by the
-server's `isolation`:
+**Who shares a process.** A process may store anything between two calls, whatever its protocol era.
+So principals never share one, unless the operator allows it. `find_owner` decides, by the server's
+`isolation`:
 
 | `isolation` | one process or connection for each |
 |---|---|
@@ -64,7 +64,8 @@ from pegboard.upstream.transports import OpenTransport, open_transport
 
 SWEEP_INTERVAL = 5.0
 RETIRE_TIMEOUT = 30.0
-"""Seconds that calls under way have to end when their server leaves the configuration."""
+"""Seconds that calls in progress get to finish when their server is removed from the
+configuration."""
 ROOM_TIMEOUT = 5.0
 """Seconds that a caller waits for room when all connections that it could replace are in use."""
 
@@ -235,9 +236,10 @@ class ConnectionPool:
     ) -> AsyncGenerator[Connection]:
         """A connection for listing a server: a ready one, else one that ends with the block.
 
-        A connection of one of several people is not used: its process lists what that person made
-        of it, and a catalog is for everybody. A legacy server may list by what its client declares:
-        only a connection of one of these kinds will do, and a new one is of the first.
+        A connection that belongs to one of several people is not used: what its process lists may
+        depend on that person, and a catalog is for everybody. A legacy server may list by what its
+        client declares: only a connection of one of these kinds will do, and a new one is of the
+        first.
 
         Raises:
             UpstreamUnavailable: It cannot be reached.
@@ -249,7 +251,7 @@ class ConnectionPool:
                 with self.reserve(ready):
                     yield ready
                 return
-        # Each visit has an owner of its own, so that it neither waits for another nor is found by
+        # Each listing has an owner of its own, so that it neither waits for another nor is used by
         # a client's call.
         self._visits += 1
         owner = (_VISIT, str(self._visits))
@@ -268,7 +270,7 @@ class ConnectionPool:
             await connection.ended.wait()
 
     def set_known_era(self, name: str, era: Era) -> None:
-        """Take a server's era from a cached catalog, to save asking for it."""
+        """Take a server's era from a cached catalog, so that it need not be negotiated."""
         server = self._get_server(name)
         server.era = server.era or era
 
@@ -280,7 +282,7 @@ class ConnectionPool:
     # Stopping connections.
 
     async def sweep(self) -> None:
-        """Stop what has been idle for too long by now."""
+        """Stop connections that have been idle for too long."""
         now = self._clock()
         for server in self._servers.values():
             server.forget_old_failures(now)
@@ -312,7 +314,7 @@ class ConnectionPool:
         await self.retire(self.swap_specs(specs))
 
     def swap_specs(self, specs: Iterable[UpstreamSpec]) -> list[ServerState]:
-        """Have new calls go by a new configuration; returns what is left over, for `retire`."""
+        """Use a new configuration for new calls; returns the servers to end, for `retire`."""
         wanted = {spec.name: spec for spec in specs}
         leaving = [s for s in self._servers.values() if wanted.get(s.spec.name) != s.spec]
         staying = {s.spec.name: s for s in self._servers.values() if s not in leaving}
@@ -320,7 +322,7 @@ class ConnectionPool:
         return leaving
 
     async def retire(self, leaving: list[ServerState]) -> None:
-        """End servers that left the configuration; their calls have `RETIRE_TIMEOUT` to end."""
+        """End servers that were removed; their calls have `RETIRE_TIMEOUT` seconds to finish."""
         retired = [c for server in leaving for c in server.connections.values()]
         await self._wait_until_unused(retired, RETIRE_TIMEOUT)
         await _close_connections(retired)
@@ -439,8 +441,8 @@ class ConnectionPool:
         if is_refused and connection.caller is None:
             server.refuses_strangers = True
         if connection.cause is not None and (is_refused or _is_visit(connection)):
-            # Nobody's call failed, or a credential was refused that may be another one by the next
-            # call: that has not to wait.
+            # No call failed, or a credential was refused that may have changed by the next call:
+            # the next attempt need not wait.
             server.last_error = connection.cause
         elif connection.cause is not None:
             now = self._clock()
@@ -530,7 +532,7 @@ def _find_owner(server: ServerState, downstream: Downstream) -> Owner:
     """The owner of the connection for a client, by all that is known of the server."""
     owner = find_owner(server.spec, server.era, downstream)
     if owner == _SHARED and server.refuses_strangers and server.spec.has_caller_headers:
-        # A shared connection is opened without the credential of a caller, which it insists on.
+        # A shared connection has no caller's credential, which this server requires.
         return principal_owner(downstream.caller)
     return owner
 

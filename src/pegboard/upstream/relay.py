@@ -5,9 +5,10 @@
 | legacy | legacy | the server's own request, on the session that the connection serves |
 | modern | modern | the server's own `input_required` result, passed through |
 | legacy | modern | requests to the client; then the call is made again with the answers |
-| modern | legacy | an `input_required` result; the call goes on meanwhile (`suspended_calls`) |
+| modern | legacy | an `input_required` result; the call stays open (`suspended_calls`) |
 
-The first two need nothing here: `inbound_router` forwards the request, and the result is relayed.
+The first two cases need nothing here: `inbound_router` forwards the request, and the result is
+relayed.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ class Relay:
         if answers is not None and not _is_valid(answers):
             raise InvalidArguments("`inputResponses` must be an object of objects.")
         if "requestState" in request.params and is_login_answer(request.params):
-            # Its client had the caller log in, and sends the request again with their answer.
+            # The client had the user log in, and sends the request again with the answer.
             if (sign_in := self._build_sign_in(request.server, downstream)) is not None:
                 await sign_in.resume(request.params)
             request = replace(request, params=without_login_answer(request.params))
@@ -255,7 +256,7 @@ class Relay:
                 timeout=request.timeout,
                 mirrored=request.mirrored,
             )
-            # Not of its era, but a modern client would believe it.
+            # A legacy server does not send this, but a modern client would act on it.
             return attribute_input_requests(request.server, result)
         except UpstreamError as exc:
             pages = _attribute_pages(exc, request.server)
@@ -332,7 +333,7 @@ async def _collect_answers(
             params = to_legacy_request(input_request, key)
             answers[key] = await downstream.send_request(input_request["method"], params)
         except MCPError as exc:
-            # Without this answer the call cannot go on, so the others are not waited for.
+            # Without this answer the call cannot continue, so the others are not awaited.
             refusals.append(exc)
             tasks.cancel_scope.cancel()
 
@@ -353,7 +354,7 @@ async def _collect_answers(
 def _attribute_pages(exc: UpstreamError, server: str) -> list[JsonObject]:
     """The pages that a user must visit first, if that is what a legacy server's error says.
 
-    They have the server's name from now on, also in the error.
+    The server's name is added to them, and to the error.
     """
     data = exc.details.get("data")
     if exc.details.get("code") != URL_ELICITATION_REQUIRED or not isinstance(data, dict):
@@ -369,7 +370,7 @@ def _attribute_pages(exc: UpstreamError, server: str) -> list[JsonObject]:
 
 
 class UpstreamSource:
-    """Tools that a server carries out; `set_tools` says which, from its catalog.
+    """Tools that a server runs; `set_tools` says which, from its catalog.
 
     The server's own name of a tool is its id without the server: `github.create_issue` is called
     `create_issue` there, whichever name clients see. `on_first_answer` is called with the server's
@@ -420,7 +421,7 @@ class UpstreamSource:
         downstream = build_downstream(call.caller, call.request, call.params)
         try:
             wire = await self._relay.request(request, downstream)
-            # Every layer reads the result, and none of them expects what MCP does not allow.
+            # Every layer reads the result, and relies on it being valid MCP.
             if (fault := find_malformed_part(wire)) is not None:
                 raise UpstreamError(
                     f"{self.spec.name} answered with a malformed result: {fault}. The call may "

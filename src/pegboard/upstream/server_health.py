@@ -96,7 +96,7 @@ class ServerState:
     def record_failure(
         self, owner: Owner, cause: str, *, now: float, lived: float, roll: float
     ) -> None:
-        """Have the next attempt for this owner wait, the longer the more often it failed."""
+        """Delay the next attempt for this owner; the delay grows with each failure."""
         backoff = self._backoffs.get(owner, Backoff())
         self._backoffs[owner] = backoff.after_failure(cause, now=now, lived=lived, roll=roll)
         self.last_error = cause
@@ -104,7 +104,7 @@ class ServerState:
     def record_success(self, owner: Owner) -> None:
         """Let this owner's connection be tried again at once; past failures still count."""
         # A server that answers the handshake and then crashes at each call must not restart in a
-        # tight loop: only a life of `STABLE_AFTER` seconds clears the count.
+        # tight loop: only running for `STABLE_AFTER` seconds clears the count.
         if owner in self._backoffs:
             self._backoffs[owner] = self._backoffs[owner].after_success()
         self.last_error = None

@@ -1,9 +1,9 @@
-"""What a server prints beside the protocol: a bounded file, and its last lines in memory.
+"""What a server prints outside the protocol: a bounded file, and its last lines in memory.
 
-The file is for a person who looks for the reason of a failure; the last lines are for the message
-that a model gets about it. Both are without the secrets that the server was configured with. A log
-that cannot be written (full disk, no permission) costs the file, never the server: the last lines
-are still collected, and `fault` says what happened.
+The file is for a person who looks for the cause of a failure; the last lines are for the message
+that a model gets about it. Both are without the secrets that the server was configured with. If the
+file cannot be written (full disk, no permission), the server still works: the last lines are still
+collected, and `fault` says what happened.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class BoundedLog:
         self._close_file()
 
     def _flush(self) -> None:
-        """Write the line whose end has not come."""
+        """Write the last, incomplete line."""
         if self._partial_line:
             line = self._redact(self._partial_line)
             self._add_to_tail(line)
@@ -97,7 +97,7 @@ class BoundedLog:
             self._partial_line = b""
 
     def _redact(self, data: bytes) -> bytes:
-        # What is not UTF-8 has to come out as it went in.
+        # Bytes that are not UTF-8 must be preserved.
         text = data.decode(errors="surrogateescape")
         return self.redactor.text(text).encode(errors="surrogateescape")
 
@@ -125,7 +125,8 @@ class BoundedLog:
             self._file.write(data)
             self._size += len(data)
         except OSError as exc:
-            # One failure ends the file for good: a disk that is full would be tried at every line.
+            # After one failure the file is not written again: a full disk would otherwise be tried
+            # at every line.
             self.fault = f"{self.path} cannot be written: {exc.strerror or exc}"
             self._close_file()
 
@@ -154,7 +155,7 @@ def _decode_line(line: bytes) -> str:
 
 
 def find_error_line(lines: Sequence[str] | deque[str]) -> str | None:
-    """The line that explains a failure: the exception of a traceback, else the last in words."""
+    """The line that explains a failure: a traceback's exception, else the last line with words."""
     found = [line.strip(_FRAME) for line in lines]
     starts = [number for number, line in enumerate(found) if _TRACEBACK in line]
     if starts:

@@ -34,7 +34,7 @@ STATE_PREFIX: Final = "pegboard-login."
 _INPUT_KEY: Final = "login"
 _PROGRESS_INTERVAL: Final = 5.0
 _PAGE_INTERVAL: Final = 0.5
-"""Seconds between two looks for a login that another worker may have completed."""
+"""Seconds between two checks for a login that another worker may have completed."""
 
 
 def is_login_answer(params: JsonObject) -> bool:
@@ -127,7 +127,7 @@ class SignIn:
             if page is None:
                 raise LoginRequired(
                     f"{server} needs a login for {self._principal}, which the operator of this "
-                    f"gateway can make: pegboard login {server} --as {self._principal}",
+                    f"gateway can create with: pegboard login {server} --as {self._principal}",
                     server=server,
                 ) from refusal
             return page(server), None
@@ -137,7 +137,7 @@ class SignIn:
             login = await self._logins.begin(self._tokens, self._principal, refusal.challenge)
         except OAuthError as exc:
             raise LoginRequired(
-                f"{server} needs a login, which cannot begin: {exc}.", server=server
+                f"{server} needs a login, which cannot be started: {exc}.", server=server
             ) from exc
         return login.address, login
 
@@ -147,12 +147,12 @@ class SignIn:
         async with anyio.create_task_group() as tasks:
 
             async def report() -> None:
-                while True:  # the clock of the call stands still while a person is asked
+                while True:  # the timeout of the call is paused while a person is asked
                     await anyio.sleep(_PROGRESS_INTERVAL)
                     progress()
 
             tasks.start_soon(report)
-            # A client may declare it and still not be able to: then the caller gets the error.
+            # A client may declare elicitation and still fail: then the caller gets the error.
             with suppress(MCPError):
                 answer = await self._downstream.send_request("elicitation/create", params)
             tasks.cancel_scope.cancel()
@@ -173,7 +173,7 @@ class SignIn:
                 )
             return
         if self._downstream.caller.is_local_user:
-            return  # another process may have their login: the call will show
+            return  # another process may have completed their login; the call will tell
         # They log in on the gateway's page, in whichever worker, and the storage shows when.
         key = self._tokens.key(self._principal)
         with anyio.move_on_after(LOGIN_TIMEOUT):

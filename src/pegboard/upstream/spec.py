@@ -45,7 +45,7 @@ class UpstreamSpec:
     """Seconds without a call until it is stopped; 0 for never."""
     start_timeout: float = defaults.START_TIMEOUT
     log_bytes: int = defaults.SERVER_LOG_BYTES
-    """Size of the file for what it prints beside the protocol."""
+    """Size of the log file for its output outside the protocol."""
     max_message_bytes: int = defaults.MAX_MESSAGE_BYTES
     """The largest message that is accepted from it."""
     include: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class UpstreamSpec:
     """The file it was read from."""
 
     def __post_init__(self) -> None:
-        # Checked here and not only where files are read: embedders and tests make specs too.
+        # Checked here and not only where files are read: other programs and tests create specs too.
         if self.transport == "stdio" and not self.command:
             raise ConfigError(f"Server {self.name!r} has no `command` to start.", server=self.name)
         if self.transport != "stdio" and not self.url:
@@ -70,8 +70,8 @@ class UpstreamSpec:
         if self.transport == "sse" and self.has_caller_headers and self.sharing == "shared":
             raise ConfigError(
                 f"Server {self.name!r} has headers for each caller, and is declared `stateless` or "
-                f'`isolation = "shared"`. SSE sends the headers of a connection, so a shared one '
-                f"cannot carry them: remove the declaration, or use streamable HTTP.",
+                f'`isolation = "shared"`. SSE sends headers once per connection, so a shared '
+                f"connection cannot carry them: remove the declaration, or use streamable HTTP.",
                 server=self.name,
             )
 
@@ -82,7 +82,7 @@ class UpstreamSpec:
 
     @property
     def uses_oauth(self) -> bool:
-        """Whether one can log in to it: it is reached by HTTP without a credential of its own."""
+        """Whether it may need a login: it is reached over HTTP and has no configured credential."""
         has_credential = any(name.lower() == "authorization" for name in self.headers)
         return self.transport != "stdio" and self.oauth.enabled and not has_credential
 
@@ -101,7 +101,7 @@ class UpstreamSpec:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """The values in it that no log, no error and no dashboard may show."""
+        """The secret values in it, which no log, error or dashboard may show."""
         # A template is not secret, and redacting its text would garble unrelated messages. What it
         # is filled with is known per request (`Connection`).
         plain = {n: v for n, v in self.headers.items() if not is_template(v)}

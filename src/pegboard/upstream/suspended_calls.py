@@ -2,7 +2,7 @@
 
 A legacy server asks in the middle of a call and waits for the answer. A modern client cannot be
 sent a request; its call ends with `input_required`, and it calls again with the answers. So the
-call to the server goes on in the connection's own task while the client is gone:
+call to the server continues in the connection's own task while the client is away:
 
     client                     here                          server
     tools/call  ------------>  SuspendedCall.run  -------->  tools/call
@@ -11,9 +11,9 @@ call to the server goes on in the connection's own task while the client is gone
     tools/call + answers --->  answer         ------------>  the answer
     result  <----------------  next           <------------  result
 
-What waits is bounded: a person's time by `inbound_router.ANSWER_TIMEOUT`, the number of calls by
-`MAX_SUSPENDED_CALLS`. `requestState`, which the client echoes, is a random token. It is valid for
-the same principal, the same request and this process only.
+Waiting is bounded: the time that a person has by `inbound_router.ANSWER_TIMEOUT`, the number of
+calls by `MAX_SUSPENDED_CALLS`. `requestState`, which the client echoes, is a random token. It is
+valid for the same principal, the same request and this process only.
 """
 
 from __future__ import annotations
@@ -81,12 +81,12 @@ class SuspendedCall:
     # The side of the server.
 
     async def run(self, request: Callable[[], Awaitable[JsonObject]]) -> None:
-        """Carry the call out; runs in the connection's own task group."""
+        """Make the call; runs in the connection's own task group."""
         try:
             with self._scope:
                 self._outcome = await request()
         except PegboardError as exc:
-            # It is raised to the client, which may not have come back yet.
+            # It is raised when the client comes back.
             self._outcome = exc
         finally:
             self.ended_at = anyio.current_time()
@@ -163,7 +163,7 @@ class SuspendedCalls:
                 del self._calls[token]
         if len(self._calls) >= MAX_SUSPENDED_CALLS:
             raise Busy(
-                f"{MAX_SUSPENDED_CALLS} calls wait for answers of their clients already.",
+                f"{MAX_SUSPENDED_CALLS} calls are already waiting for answers from their clients.",
                 server=server,
             )
         call = SuspendedCall(server, downstream, subject)
@@ -171,7 +171,7 @@ class SuspendedCalls:
         return call
 
     def resume(self, token: str, downstream: Downstream, subject: str) -> SuspendedCall:
-        """The call that a client takes up again.
+        """The call that a client continues.
 
         Raises:
             UpstreamError: There is none, or it is not this client's.
@@ -182,8 +182,8 @@ class SuspendedCalls:
         # tool to a call that was permitted for a different one.
         if call is None or call.downstream.caller.principal != principal or call.subject != subject:
             raise UpstreamError(
-                "This `requestState` belongs to no call that waits here: the time to answer is "
-                "over, or the gateway was restarted. Make the call again without it.",
+                "No call with this `requestState` is waiting here: the time to answer has passed, "
+                "or the gateway was restarted. Make the call again without it.",
                 code=INVALID_PARAMS,
             )
         call.downstream = downstream

@@ -78,7 +78,7 @@ class TaskOwners:
             try:
                 await self._store.update(key, lambda _, owner=owner: owner, ttl=TASK_RECORD_TTL)
             except StoreError as exc:
-                # The call has been carried out: it must not fail for want of a record.
+                # The call has been made: it must not fail because its record cannot be stored.
                 _log.warning("A task of %s cannot be followed: %s", server, exc)
 
     async def find_tool(self, principal: str, task: Location) -> str | None:

@@ -1,8 +1,8 @@
 """The way to a server, by its transport: stdio, streamable HTTP, and the older SSE (2024-11-05).
 
-An open `UpstreamTransport` is a pair of message streams for the SDK's dispatcher, and what the
-transport knows besides. The SDK has a client for SSE whose events are limited to 1 MiB, so that is
-read here. As in `wire.message_streams`, there is no task and no queue between the dispatcher and
+An open `UpstreamTransport` is a pair of message streams for the SDK's dispatcher, with further
+facts about the transport. The SDK has a client for SSE whose events are limited to 1 MiB, so that
+is read here. As in `wire.message_streams`, there is no task and no queue between the dispatcher and
 the connection.
 """
 
@@ -106,7 +106,7 @@ class UpstreamTransport:
     def build_channel(
         self, era: Era, dispatcher: RelayDispatcher, inbound: InboundHandler
     ) -> RequestChannel:
-        """The shortest way for relayed requests: past the SDK's dispatcher where possible."""
+        """The shortest path for relayed requests, past the SDK's dispatcher where possible."""
         if self.stdio_channel is not None:
             return self.stdio_channel
         through_sdk = SdkChannel(dispatcher)
@@ -119,7 +119,7 @@ class UpstreamTransport:
 OpenTransport: TypeAlias = Callable[
     [UpstreamSpec, BoundedLog, httpx2.Auth | None], AbstractAsyncContextManager[UpstreamTransport]
 ]
-"""Opens the way to a server. Tests and embedders give their own."""
+"""Opens a connection to a server. Tests and other programs can pass their own."""
 
 
 @asynccontextmanager

@@ -1,7 +1,8 @@
 """The question that a person answers before a program destroys anything.
 
-It lists the exact calls. Consent covers these and no others; each covers one call. A program that
-makes more calls than a person would read is asked about again: what was not shown is not covered.
+It lists the exact calls. Consent covers these and no others; each covers one call. If a program
+makes more calls than a person would read, they are asked again: calls that were not shown are not
+covered.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class ConsentQuestion:
         """The question as a person reads it."""
         lines = [f"A program is about to call {count_calls(self.records)}:", *self.lines()]
         if self.writes:
-            lines.append(f"Besides that, it writes: {count_calls(self.writes)}.")
+            lines.append(f"It also writes: {count_calls(self.writes)}.")
         if not self.is_complete:
             lines.append("It may want to delete more after that; you will be asked again.")
         return "\n".join(lines)

@@ -1,8 +1,9 @@
 """What the type checker found in a program: what is certainly wrong, and what may be.
 
-The checker is strict. It refuses text where a parameter lists its values, `None` beside a value,
-and a key that the program itself added to a result. Such programs mostly run, and a model that is
-refused without reason is stuck. So a finding is `certain` only when no run could succeed:
+The checker is strict. It rejects text where a parameter lists its values, `None` as an alternative
+to a value, and a key that the program itself added to a result. Such programs usually run, and a
+model whose program is rejected without reason is stuck. So a finding is `certain` only when no run
+could succeed:
 
     unknown names; unknown and missing parameters of tools      always
     a value that a parameter does not list, a wrong kind        when it is the value itself
@@ -62,7 +63,7 @@ class Mistake:
     """One finding: where, what, and whether a run could still succeed.
 
     `unknown` is a name that does not exist; `tool` is the tool whose call is wrong; `learned` means
-    that only earlier results speak against it.
+    that only earlier results contradict it.
     """
 
     line: int
@@ -90,7 +91,7 @@ def parse_diagnostics(text: str, code: str, stubs: Stubs) -> list[Mistake]:
         if match and "`return` statement outside" not in match[4]
     ]
     found.sort(key=lambda one: (one.line, one.column))
-    # What is found in a text that is not Python says nothing about it.
+    # Other findings in text that is not Python mean nothing.
     if syntax := [one for one in found if one.code == "invalid-syntax"]:
         first = syntax[0]
         return [Mistake(first.line, explain_syntax(first.text, code), True)]
@@ -172,7 +173,7 @@ class _Reader:
     def _wrong_value(self, one: _Finding, tool: str | None) -> Mistake:
         if match := _ARGUMENT.match(one.text):
             expected, given = map(_plain, match.group(2, 3))
-            wanted = expected.removesuffix(" | None")  # that it can be left out, signatures say
+            wanted = expected.removesuffix(" | None")  # signatures show that it can be left out
             # The argument as it stands in the program, cut before it gets long.
             source = self._rest(one)
             keyword = _KEYWORD.match(source)
@@ -256,13 +257,13 @@ def _could_be(given: str, expected: str, stubs: Stubs) -> bool:
     if "other" in (ours, theirs):
         return True
     if given.startswith("Literal["):
-        # The listed values decide, and the validator converts only text that says such a value.
+        # The listed values decide: the validator converts only text that spells one of them.
         if expected.startswith("Literal["):
             return False
         said = _TEXT_LITERAL.fullmatch(given)
         written = {"number": _NUMBER, "truth": _TRUTH}.get(theirs)
         return ours == theirs or bool(said and written and written.fullmatch(said[1]))
-    # The validator turns text into numbers and the reverse, so plain types are no proof.
+    # The validator converts text to numbers and vice versa, so a wrong plain type proves nothing.
     return ours == theirs or {ours, theirs} <= {"text", "number", "truth"}
 
 

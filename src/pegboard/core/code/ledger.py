@@ -1,12 +1,12 @@
-"""The calls of a run: what was done, so that a second try does not do it again.
+"""The calls of a run: what was done, so that a retry does not do it again.
 
     first try    list_issues  add_comment(1)  add_comment(2)  KeyError
     second try   list_issues  add_comment(1)  add_comment(2)  add_comment(3) ...
                  └──────── answered from the record ───────┘  └── made
 
 A completed call answers one call of the same tool with the same arguments, in order. Two equal
-calls in a program are two calls, and need two records. What the second try did not repeat stays in
-its own record, so that a third try does not do it again, either.
+calls in a program are two calls, and need two records. Calls that the second try did not reach are
+copied to its record, so that a third try does not make them again either.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ CallState: TypeAlias = Literal["running", "done", "failed", "unknown"]
 """`unknown`: it was begun, and nobody knows whether it took effect."""
 
 MAX_READ_BYTES = 8_000_000
-"""How much of what reads returned is held. A program may read far more than that, and a read that
-is not held is made again by a second try."""
+"""Bytes of read results that are stored. A program may read far more than that; a retry makes the
+reads again whose results were not stored."""
 _MAX_NAMES = 12
 
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """One call of a run; `key` is what makes another call the same one."""
+    """One call of a run; calls with an equal `key` are the same call."""
 
     tool: str
     name: str
@@ -42,7 +42,7 @@ class CallRecord:
     error: str | None = None
     is_reused: bool = False
     is_held: bool = True
-    """Whether arguments and value are here still, so that it can answer a later call."""
+    """Whether arguments and value are still stored, so that it can answer a later call."""
 
     def to_json(self) -> JsonObject:
         """The stored form."""
@@ -102,17 +102,17 @@ class Ledger:
 
     @property
     def unused(self) -> list[CallRecord]:
-        """Completed calls of the earlier try that this one has not come to."""
+        """Completed calls of the earlier try that this one has not reached."""
         return [call for calls in self._earlier.values() for call in calls]
 
     def add_earlier(self, calls: Iterable[CallRecord]) -> None:
-        """Answer later calls from these records, after those that it has already."""
+        """Answer later calls from these records too, after the existing ones."""
         for call in calls:
             if call.state == "done" and call.is_held:
                 self._earlier.setdefault(call.key, deque()).append(call)
 
     def save(self) -> JsonObject:
-        """The whole ledger, for a run that will go on."""
+        """The whole ledger, for a run that will be continued."""
         return {
             "calls": [call.to_json() for call in self.calls],
             "reused": [call.is_reused for call in self.calls],

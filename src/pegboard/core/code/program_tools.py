@@ -43,7 +43,7 @@ class ProgramTools:
         addresses = {tool.id: catalog.address(tool) for tool in catalog.enabled}
         names = {key: program_name(address) for key, address in addresses.items()}
         plain = {name for name in names.values() if "." not in name}
-        # A tool that has its name already comes first: the `get-page` of another server must not
+        # A tool whose name needs no change comes first: the `get-page` of another server must not
         # take the place of a `get_page`.
         for tool in sorted(catalog.enabled, key=lambda tool: names[tool.id] != addresses[tool.id]):
             name = names[tool.id]

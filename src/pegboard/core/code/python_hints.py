@@ -1,7 +1,7 @@
 """What to write instead of Python that programs do not have.
 
-Models write the whole language from habit. A refusal that says what to write instead costs them one
-more try; one that does not, costs a search or several.
+Models write the whole language from habit. An error that says what to write instead costs them one
+more try; one that does not costs them several searches.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The outcome of a program, and how it is reported to the model.
 
 Every answer says first which of three happened: nothing ran, it finished, or it stopped after these
-calls. A call is what counts: a program that failed before its first call has run nothing.
+calls. Only calls count: if a program failed before its first call, nothing ran.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How a program runs, step by step: what a sandbox reports, and what it gets in return.
 
     start ──> Paused(calls, waits_for) ──resume(answers)──> Paused ──> ... ──> Completed(value)
-                 └─ Paused(stopped_at): in front of one call, before anything of it is done
+                 └─ Paused(stopped_at): just before one call is made
 
 A step that fails raises `ProgramFailed`, `LimitExceeded` or `SandboxFailed`. `to_json` writes the
 values of a program, its result and the arguments of its calls, as JSON.
@@ -59,7 +59,7 @@ class Raised:
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """For a call that the program stopped at: go on, the answer follows."""
+    """For a call that the program stopped at: continue, the answer follows."""
 
 
 Answer: TypeAlias = Returned | Raised
@@ -72,8 +72,8 @@ class Paused:
 
     Args:
         calls: The calls that it has made since the last step, to be started now.
-        waits_for: Ids of calls; it goes on when at least one of them is answered.
-        stopped_at: The call that it stopped in front of, if it did: answer this one.
+        waits_for: Ids of calls; it continues when at least one of them is answered.
+        stopped_at: The call before which it stopped, if it did: answer this one.
     """
 
     calls: tuple[ProgramCall, ...] = ()
@@ -103,7 +103,7 @@ class SandboxLimits:
     max_calls: int
     print_bytes: int
     seed: str = ""
-    """What random numbers are made from: the same seed gives the same numbers."""
+    """The seed of random numbers."""
     now: float | None = None
     """A time at which the clock stands still, in seconds since the epoch; by default it runs."""
 
@@ -140,7 +140,7 @@ _MAX_INTEGER_BITS = 4_096
 
 
 def to_json(value: Any) -> Json:
-    """A value that Python's JSON cannot write is given its nearest form: a date as ISO text.
+    """A value as JSON; where JSON has no such type, its nearest form, as ISO text for a date.
 
     Raises:
         ValueError: It is nested too deep.

@@ -31,7 +31,7 @@ from pegboard.errors import InvalidField
 EXAMPLE = "items[?state=='open'].{id: id, title: title}"
 SYNTAX = (
     f"A JMESPath expression is expected, such as {EXAMPLE}: texts in single quotes, keys with "
-    "other characters than letters, digits and _ in double quotes."
+    "characters other than letters, digits and _ in double quotes."
 )
 
 

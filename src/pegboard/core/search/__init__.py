@@ -1,4 +1,4 @@
-"""Finding tools: by words, by meaning, and by how much to trust each.
+"""Finding tools by words and by meaning, and deciding how much to trust each.
 
     tool  -> searchable fields -> postings (bm25) --+
                                -> vectors ----------+-> relevance -> ranked matches

@@ -1,8 +1,8 @@
 """Fielded BM25 over array postings.
 
 The weight of a term in a tool is computed from that tool alone: field lengths are compared with
-fixed typical lengths, not with the catalog's averages. So a tool that stays keeps its postings when
-others come and go, and only the rarity of terms depends on the catalog.
+fixed typical lengths, not with the catalog's averages. So a tool keeps its postings when others are
+added or removed, and only the rarity of terms depends on the catalog.
 
 A weight lies in [0, 1): occurrences in all fields are summed by field weight, each field's count
 capped, then saturated. A score is the rarity-weighted mean of the weights over the query's terms,
@@ -115,7 +115,7 @@ class Postings:
             added: numbers and contents of new tools.
             size: how many tools there are afterwards.
         """
-        # Terms keep their numbers, also those that no tool has any more: they cost a few bytes.
+        # Terms keep their numbers, even those that no tool has any more: they cost a few bytes.
         rows = _Rows(dict(self.vocabulary))
         for number, content in added:
             rows.add(number, content)

@@ -1,8 +1,8 @@
 """Words of other languages and what they mean in English.
 
 The table (`dictionary.txt`) lists words mostly in one form. Others are found by stemming, by
-undoing what stemmers leave (a pronoun at the end of a verb, a syllable inside a participle), and in
-German and Dutch by taking compounds apart: `Rechnungsnummer` is "invoice number". Accents are
+removing what stemmers leave (a pronoun at the end of a verb, a syllable inside a participle), and
+in German and Dutch by splitting compounds: `Rechnungsnummer` is "invoice number". Accents are
 optional everywhere.
 """
 

@@ -3,9 +3,9 @@
     query -> its vector -> the learned queries nearest to it -> their tools, each with a boost
 
 A called tool gets a second vector this way: the query that led to it. A boost is large for a query
-that was asked before and nothing for one that is about something else, so that a catalog of
-learned queries changes only the answers that it knows about. It grows with the times that a tool
-was called and decays with age, but has a limit: a tool that fits clearly better still comes first.
+that was used before and zero for one about something else, so learned queries change the answers to
+similar queries only. It grows with the times that a tool was called and decays with age, but has a
+limit: a tool that fits clearly better still comes first.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HALF_LIFE = 30 * 86_400.0
 
 
 class Use(NamedTuple):
-    """A query that was followed by the call of a tool: how often, and when the last time."""
+    """A query that was followed by a call to a tool: how often, and when it last was."""
 
     tool: str
     vector: bytes
@@ -36,11 +36,11 @@ class Use(NamedTuple):
     at: float
     times: int = 1
     query: str = ""
-    """Its text, where the operator wants it to be stored."""
+    """Its text, if the operator has it stored."""
 
 
 def pack_vector(vector: Floats) -> bytes:
-    """The vector of a query in eight bits. Its length is lost, which no cosine needs."""
+    """The vector of a query in eight bits. Its length is lost, which a cosine does not need."""
     return quantize(vector[None]).rows.tobytes()
 
 

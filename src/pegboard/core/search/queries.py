@@ -5,7 +5,7 @@
     list projects, labels and milestones    several needs: a short list
     three sentences about one task          several needs, perhaps: each sentence is scored too
 
-Names are recognized before anything is scored, since a name is a stronger sign than any score.
+Names are recognized before anything is scored, since a name is stronger evidence than any score.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ _MAX_TOKENS = 20
 # query with a million of them would block the process.
 _NEED_SEPARATOR = re.compile(r"[;\n]+|,\s+(?:and\s+|or\s+)?|(?<=\s)and\s+(?:then\s+)?")
 _TOPIC = re.compile(r"\s*([^\s:;,][^:;,\n]*):\s+(?=\S)")
-"""What a list begins with that is about one thing: "memory: start an episode, add a step"."""
+"""The topic at the start of a list: "memory: start an episode, add a step"."""
 _LINE_SEPARATOR = re.compile(r"[;\n]+")
 _MAX_WORDS_PER_LINE = 12
-"""Above it, lines are those of a text, and not needs."""
+"""If a line has more words than this, the lines are a text, not needs."""
 _MAX_NEEDS = 6
 _MAX_WORDS_PER_NEED = 5
-"""Above it, a comma or an `and` separates parts of one thought."""
+"""With more words per item than this on average, the commas separate parts of one thought."""
 _SPEECH = frozenset(
     [
         "i",
@@ -69,10 +69,10 @@ _SPEECH = frozenset(
         "would",
     ]
 )
-"""Words of people who talk, and do not list what they need."""
+"""Words of conversational queries, which are not lists of needs."""
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 _LONG_QUERY = 25
-"""Words from which on the sentences of a query are scored one by one too."""
+"""Queries with at least this many words are also scored sentence by sentence."""
 _MIN_SENTENCE = 3
 _MAX_SENTENCES = 12
 
@@ -105,7 +105,7 @@ def _share_objects(needs: tuple[str, ...]) -> tuple[str, ...]:
 def split_query_lines(query: str) -> tuple[str, ...]:
     """The queries in one that separates them by semicolons or line breaks; itself if it does not.
 
-    These separators leave no doubt, so each part is a query of its own, in anybody's words.
+    These separators are unambiguous, so each part is always a query of its own.
     """
     lines = _split_list(query, _LINE_SEPARATOR)
     is_list = lines and all(len(line.split()) <= _MAX_WORDS_PER_LINE for line in lines)

@@ -12,8 +12,8 @@ individually.
 
     score = cosine + 0.35 * lexical score (+ 0.3 if every word of the query is in the tool's name)
 
-The numbers were chosen on public datasets (docs/decisions/search.md has the results); around the
-values here the results are flat.
+The numbers were chosen on public datasets (docs/decisions/search.md has the results); results
+hardly change with other values near these.
 
 No score tells a near miss from a match: the right subject and another operation. "Drop the
 customers table" scores higher with `describe_table` than many queries do with the tool that answers
@@ -147,7 +147,7 @@ def display_score(score: float) -> float:
 
 
 def raw_score(displayed: float) -> float:
-    """The score that `display_score` was given; at most 1, which a tool has that was named."""
+    """The score that `display_score` was given; at most 1, the score of a tool that was named."""
     if displayed <= 0.5:
         return displayed
     return min(1.0, (1 - math.log(2 * max(1 - displayed, 1e-6))) / 2)
@@ -185,8 +185,8 @@ def find_relevant(
 
 
 SURE_SCORE = 0.6
-"""From this score on a tool is believed to fit, whatever its verb: "read the deal" is answered by
-`update_deal` if its description says that it reads too."""
+"""At or above this score a tool counts as fitting, whatever its verb: "read the deal" is answered
+by `update_deal` if its description says that it reads too."""
 
 _WORD = re.compile(r"[a-z']+")
 _FILLERS = word_set(
@@ -202,7 +202,7 @@ _LEADING_WORDS = 12
 
 
 def is_near_miss(query: str, tool: Tool, score: float) -> bool:
-    """Whether the best match of a query probably does something else than what was asked for."""
+    """Whether the best match of a query probably does something other than what was requested."""
     if score < WEAK_SCORE:
         return True
     return raw_score(score) < SURE_SCORE and is_other_operation(query, tool)

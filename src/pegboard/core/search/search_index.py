@@ -1,8 +1,8 @@
 """The index of one catalog: from a query to ranked tools.
 
-An index is an immutable value. When tools come and go, `updated` returns the next one, and
-`refreshed` one with the vectors that were computed in the meantime; both reuse everything known of
-the tools that stay. Without a `Vectorizer`, an index searches by words alone.
+An index is an immutable value. When tools are added or removed, `updated` returns the next index,
+and `refreshed` one with the vectors that were computed in the meantime; both reuse everything known
+of the tools that stay. Without a `Vectorizer`, an index searches by words alone.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ TERM_LIMIT = 64
 NAME_MATCH_LIMIT = 200
 """Tools, best first, whose names are compared word by word with a query."""
 SECOND_BEST = 0.6
-"""The share of a need's best score from which on another tool may stand for the need."""
+"""The share of a need's best score that another tool must reach to be chosen for the need."""
 CACHED_QUERIES = 512
 CACHED_FILTERS = 64
 _MEMO_KEY = "search index"
-"""Under which a catalog keeps the index of its tools as part of a larger index."""
+"""The key under which a catalog caches the index of its tools as part of a larger index."""
 
 Boosts: TypeAlias = Callable[[Floats], Mapping[str, float]]
-"""From the vector of a query to how much the score of each tool rises, by its id."""
+"""Returns, for the vector of a query, how much the score of each tool rises, by tool id."""
 
 T = TypeVar("T")
 
@@ -292,7 +292,7 @@ class SearchIndex:
         ]
 
     def find_group(self, query: str) -> ToolGroup | None:
-        """The category or server that a query asks for whole ("everything about milestones")."""
+        """The category or server that a query asks for in full ("everything about milestones")."""
         return self._group_names.find_requested(query)
 
     def find_topic(self, query: str) -> ToolGroup | None:
@@ -385,7 +385,8 @@ class SearchIndex:
         for need, one in zip(needs, each, strict=True):
             if ranking := _rank(one.scores + bonus, self._find_relevant(one, visible), limit):
                 rankings.append(ranking)
-                # A tool that is the best for an earlier need leaves this one to a close second.
+                # If the best tool was already chosen for an earlier need, a close second is chosen
+                # for this one.
                 close = SECOND_BEST * one.scores[ranking[0]]
                 free = (n for n in ranking if n not in best_for and one.scores[n] >= close)
                 if (best := next(free, None)) is not None:

@@ -18,7 +18,7 @@ _PARAMETER_TEXT_LIMIT = 4_000
 _NESTING = 3
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _SIGNATURE_LIMIT = 160
-_EDITION = "2"  # of `build_passage`: vectors of an older edition are not reused
+_EDITION = "2"  # the version of `build_passage`: vectors of an older one are not reused
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Text to terms: hidden characters removed, identifiers split, words stemmed.
 
 `createIssue`, `create_issue` and "creating issues" give the same terms. Scripts written without
-spaces give overlapping pairs of characters, which is what a word index can do for them.
+spaces give overlapping pairs of characters, which is the best that a word index can do for them.
 """
 
 from __future__ import annotations

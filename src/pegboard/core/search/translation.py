@@ -130,7 +130,7 @@ def _find_languages(tokens: Sequence[_Token]) -> list[Language]:
 
 
 def _is_mostly_known(unspaced: str, words: Sequence[str], language: Language) -> bool:
-    """Whether a translation of Chinese or Japanese keeps at least half of what was said.
+    """Whether a translation of Chinese or Japanese covers at least half of the query.
 
     Characters that are not in the dictionary are lost, while words between spaces are kept.
     """

@@ -179,7 +179,7 @@ def _describe_rule(error: _Error) -> str | None:
         case _Kind.UniqueItems():
             return "has the same item twice"
         case _Kind.OneOfMultipleValid():
-            return "fits several alternatives, of which only one may hold"
+            return "matches several alternatives, but must match exactly one"
         case _Kind.Not({"required": list(names), **rest}) if not rest:
             return f"may not have {' and '.join(_quote(str(n)) for n in names)} together"
         case _Kind.PropertyNames(inner):

@@ -277,7 +277,7 @@ def check_examples(tool: Tool) -> None:
             validator.check(dict(example.invocation), tool.name)
         except InvalidArguments as exc:
             raise ConfigError(
-                f"The example {example.description!r} is not a valid call of {exc.message}",
+                f"The example {example.description!r} is not a valid call to {exc.message}",
                 tool=tool.id,
             ) from exc
 
