@@ -30,7 +30,7 @@ from benchmarks.tables import table
 from pegboard import Pegboard, count_tokens
 from pegboard.core.calls import Caller
 from pegboard.modes.mode import View
-from pegboard.modes.search_tools import needs_to_text, read_queries, run_search
+from pegboard.modes.search_tools import needs_to_text, parse_queries, run_search
 
 SET = "agents"
 CURRENT = "Pegboard proxy, 0.2.0"
@@ -98,7 +98,7 @@ def replay() -> dict[str, Any]:
 def again(view: View, rows: Sequence[dict[str, Any]]) -> dict[str, int]:
     """Tokens of the answers to one agent's searches: then, and now to the same needs."""
     searches = [row for row in rows if row.get("name") == "search_tools" and not row["error"]]
-    needs = [read_queries(row["arguments"]) for row in searches]
+    needs = [parse_queries(row["arguments"]) for row in searches]
     # `limit` and `detail` are left out: no model is told of them any more.
     now = sum(count_tokens(search(view, queries)) for queries in needs)
     then = sum(row["received"] for row in searches)
@@ -106,7 +106,8 @@ def again(view: View, rows: Sequence[dict[str, Any]]) -> dict[str, int]:
 
 
 def search(view: View, queries: Sequence[str]) -> str:
-    return needs_to_text(view, run_search(view, {"queries": list(queries)}), None)
+    needs = anyio.run(run_search, view, {"queries": list(queries)})
+    return needs_to_text(view, needs, None)
 
 
 def quality(view: View, catalog: Catalog) -> dict[str, Any]:

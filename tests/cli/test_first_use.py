@@ -73,6 +73,19 @@ def test_every_help_has_examples_and_a_short_flag(command: str, tmp_path: Path) 
     assert "<bool>" not in ran.out
 
 
+@pytest.mark.parametrize(
+    ("command", "example"),
+    [
+        ("", "pegboard measure --clients"),
+        ("lock", "pegboard lock approve"),
+        ("rollout", "pegboard rollout show"),
+    ],
+)
+def test_the_help_of_a_group_has_examples(command: str, example: str, tmp_path: Path) -> None:
+    ran = pegboard(*command.split(), "--help", home=tmp_path, COLUMNS="200")
+    assert f"$ {example}" in ran.out
+
+
 @pytest.mark.parametrize("example", [e for known in EXAMPLES.values() for e in known])
 def test_every_example_is_accepted_by_the_parser(
     example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -371,11 +384,30 @@ def test_clients_and_measure_look_through_an_installed_pegboard(
     pegboard("install", "windsurf", "--yes", home=tmp_path)
     assert "tracker" not in json.loads(windsurf.read_text())["mcpServers"]
     after = pegboard("measure", "--clients", "--json", home=tmp_path).json["clients"][0]
+    assert (before.pop("installed"), after.pop("installed")) == (False, True)
     assert after == before
+    assert "windsurf: has Pegboard already" in pegboard("measure", "--clients", home=tmp_path).out
     listed = pegboard("clients", "--json", home=tmp_path).json["clients"]
     status = next(one for one in listed if one["client"] == "windsurf")
     assert status["servers"] == status["behind"] == ["tracker"]
     assert status["pegboard"]
+
+
+def test_measure_uses_the_mode_and_the_profile_that_were_installed(
+    windsurf: Path, tmp_path: Path
+) -> None:
+    user_config = tmp_path / ".config/pegboard/pegboard.toml"
+    user_config.parent.mkdir(parents=True)
+    user_config.write_text('[profiles.work]\ntools = ["tracker.list_issues"]\n')
+    chosen = ("--mode", "eager", "--profile", "work")
+    planned = pegboard("install", "windsurf", *chosen, "--yes", "--json", home=tmp_path)
+    (client,) = pegboard("measure", "--clients", "--json", home=tmp_path).json["clients"]
+    assert (client["mode"], client["profile"]) == ("eager", "work")
+    assert client["after"] == planned.json["tokens"]["after"] < 500
+    settings = Path(planned.json["config"])
+    settings.write_text(settings.read_text().replace('"eager"', '"proxy"'))
+    (client,) = pegboard("measure", "--clients", "--json", home=tmp_path).json["clients"]
+    assert client["mode"] == "proxy"
 
 
 def test_a_file_that_was_named_is_listed_and_uninstalled(config: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,8 @@ from tests.dashboard.boards import ada_or_bob, large_board, servers
 from pegboard import Pegboard
 from pegboard.cli.ui import write_redirect
 from pegboard.core.tool_lock import ListedDefinition, ServerLock, TrustRule
+from pegboard.dashboard import Html, Section, Viewer, tag
+from pegboard.errors import ConfigError
 from pegboard.gateway.dashboard import build_trust_section
 from pegboard.gateway.lock_storage import FileLockStorage
 
@@ -262,6 +264,9 @@ def test_trust_and_stored_results_are_readable_on_a_phone(
     )
     page = context.new_page()
     page.goto(f"{url}/ui/calls")
+    marks = page.locator("td[data-label=Outcome]", has_text="spilled").first.locator(".badge").all()
+    ok, spilled = (mark.bounding_box() or {} for mark in marks)
+    assert spilled["x"] - ok["x"] - ok["width"] < 20  # side by side
     page.get_by_role("link", name="Open the result of read_notes").first.click()
     for place in (page.url, f"{trusted[1]}/ui/trust"):
         page.goto(place)
@@ -281,11 +286,11 @@ def glance(page: Page, name: str) -> None:
 
 def test_a_tool_is_switched_off_by_a_click(page: Page, board: Pegboard, url: str) -> None:
     page.goto(f"{url}/ui/tool?id=read_notes")
-    page.get_by_role("button", name="Switch off").click()
-    expect(page.get_by_role("button", name="Switch on")).to_be_visible()
+    page.get_by_role("button", name="Disable").click()
+    expect(page.get_by_role("button", name="Enable")).to_be_visible()
     assert "read_notes" not in [t.name for t in board.tools()]
-    page.get_by_role("button", name="Switch on").click()
-    expect(page.get_by_role("button", name="Switch off")).to_be_visible()
+    page.get_by_role("button", name="Enable").click()
+    expect(page.get_by_role("button", name="Disable")).to_be_visible()
     assert "read_notes" in [t.name for t in board.tools()]
 
 
@@ -373,6 +378,27 @@ def test_a_report_is_readable_anywhere(
     )
     assert min(heights) > 11
     context.close()
+
+
+def test_a_form_that_was_refused_is_still_filled_in(browser: Browser) -> None:
+    async def body(viewer: Viewer, csrf_field: Html) -> Html:
+        field = [tag("label", "Text", for_="text"), tag("textarea", "", id="text", name="text")]
+        send = tag("button", "Send", type="submit")
+        return tag("form", csrf_field, field, send, method="post", action="/ui/letters/send")
+
+    async def send(viewer: Viewer, form: Mapping[str, str]) -> None:
+        raise ConfigError("The post office is closed.")
+
+    letters = Section(name="letters", title="Letters", body=body, actions={"send": send})
+    page = browser.new_page()
+    with served(large_board(10).asgi(sections=(letters,))) as url:
+        page.goto(f"{url}/ui/letters")
+        page.get_by_label("Text").fill("Dear Ada")
+        page.get_by_role("button", name="Send").click()
+        expect(page.get_by_role("alert")).to_have_text("The post office is closed.")
+        page.get_by_role("link", name="Back to Letters").click()
+        expect(page.get_by_label("Text")).to_have_value("Dear Ada")
+        page.close()
 
 
 def test_one_signs_in_with_a_key(browser: Browser, board: Pegboard) -> None:

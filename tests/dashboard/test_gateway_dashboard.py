@@ -109,7 +109,7 @@ def test_the_configured_operator_switches_a_tool(client: TestClient) -> None:
     form = {"csrf_token": csrf_token_in(shown), "id": "office_echo", "enabled": ""}
     assert client.post("/ui/tool/switch", data=form, headers=as_("bob")).status_code == 403
     off = client.post("/ui/tool/switch", data=form, headers=as_("ada"))
-    assert "Switch on" in off.text
+    assert "Enable" in off.text
 
 
 def test_a_definition_is_approved_as_it_was_shown_and_not_otherwise(held_back: TestClient) -> None:

@@ -10,10 +10,11 @@ import pytest
 from starlette.testclient import TestClient
 from tests.boards import office_board
 from tests.dashboard.boards import ada_or_bob, csrf_token_in, large_board, servers, visit
+from tests.observe.samples import finished
 
 from pegboard import Pegboard
 from pegboard.core.calls import Caller
-from pegboard.core.events import event_to_json
+from pegboard.core.events import CallRejected, event_to_json
 from pegboard.dashboard import Html, Section, Viewer, tag
 from pegboard.errors import PegboardError
 
@@ -153,6 +154,27 @@ async def test_calls_are_counted_and_shown(board: Pegboard) -> None:
     assert "1 failed" in client.get("/").text
 
 
+def test_refused_calls_are_counted_apart_and_have_no_percentile(board: Pegboard) -> None:
+    live = board.parts.live
+    live.record(finished(tool="echo", outcome="refused", error="not_permitted", upstream=None))
+    live.record(CallRejected(at=1.0, name="guess", error="unknown_tool", arguments=""))
+    client = visit(board)
+    text = client.get("/").text
+    assert ">2 refused</a>" in text
+    assert "no call has finished yet" in text
+    facts = client.get("/ui/tool?id=echo").text
+    assert "<dt>95th percentile</dt><dd>–</dd>" in facts
+    assert "<dt>Failed</dt><dd>0</dd>" in facts
+    assert "<dt>Refused</dt><dd>1</dd>" in facts
+
+
+def test_an_address_without_a_page_leads_back(client: TestClient) -> None:
+    missing = client.get("/ui/nothing")
+    assert missing.status_code == 404
+    assert "Page not found" in missing.text
+    assert "Back to the overview" in missing.text
+
+
 def test_servers_are_shown_with_their_state_and_what_is_wrong() -> None:
     text = visit(large_board(20), servers=servers).get("/").text
     assert "the command was not found. Retry in 30 s." in text
@@ -162,7 +184,7 @@ def test_servers_are_shown_with_their_state_and_what_is_wrong() -> None:
 def test_a_tool_is_switched_off_and_on(board: Pegboard, client: TestClient) -> None:
     form = {"csrf_token": csrf_token_in(client.get("/ui/tool?id=echo")), "id": "echo"}
     off = client.post("/ui/tool/switch", data={**form, "enabled": ""})
-    assert "Switch on" in off.text
+    assert "Enable" in off.text
     assert "echo" not in [t.name for t in board.tools()]
     client.post("/ui/tool/switch", data={**form, "enabled": "1"})
     assert "echo" in [t.name for t in board.tools()]
@@ -316,7 +338,7 @@ async def test_a_question_that_makes_no_page_is_answered_with_the_reason(
 
 def test_only_operators_can_switch(board: Pegboard) -> None:
     client = signed_in(board, "bob-key")
-    assert "Switch off" not in client.get("/ui/tool?id=echo").text
+    assert "Disable" not in client.get("/ui/tool?id=echo").text
     answer = client.post("/ui/tool/switch", data={"id": "echo", "enabled": ""})
     assert answer.status_code == 403
     assert "echo" in [t.name for t in board.tools()]

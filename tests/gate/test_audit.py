@@ -97,7 +97,7 @@ def test_decisions_on_the_command_line_name_the_user_of_the_system(
     assert "wiki.edit" in world.run("lock", "diff").stdout
     assert world.run("lock", "approve", "wiki.edit").returncode == 0
     assert lines(world, user, "lock.approve")[-1]["targets"] == ["wiki.edit"]
-    eventually(lambda: "Switch off" in world.person("ann").get("/ui/tool?id=wiki.edit").text)
+    eventually(lambda: "Disable" in world.person("ann").get("/ui/tool?id=wiki.edit").text)
     assert world.run("rollout", "stop").returncode == 3, "no shared store"
     line = lines(world, user, "rollout.stop")[-1]
     assert (line["outcome"], line["error"]) == ("error", "configuration")

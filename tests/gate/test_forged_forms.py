@@ -43,7 +43,7 @@ def test_a_planted_cookie_and_a_forged_proof_switch_nothing(
         form = {**FORM, "csrf_token": proof("planted")}
         answer = client.post("/ui/tool/switch", data=form, headers=headers)
         assert answer.status_code == 403
-        assert "Switch off" in client.get("/ui/tool?id=wiki.edit").text
+        assert "Disable" in client.get("/ui/tool?id=wiki.edit").text
 
 
 def test_a_form_of_our_own_page_is_taken(world: World) -> None:

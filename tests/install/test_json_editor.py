@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pegboard.config.documents import parse_document
@@ -53,6 +53,7 @@ def test_dropping_and_putting_mean_what_they_say(
 
 
 @given(texts())
+@example(('{"t":{"a":{},/* , */"b":{}/* , */\n}}', {"a": {}, "b": {}}))
 def test_copies_are_whole(made: tuple[str, dict[str, Any]]) -> None:
     text, servers = made
     copied = copy_servers('{\n  "t": {}\n}\n', PATH, "t", text, list(servers))

@@ -35,6 +35,15 @@ def test_calls_are_counted_by_tool_upstream_mode_and_outcome() -> None:
     assert shot["modes"]["proxy"]["calls"] == 1
 
 
+def test_a_refused_call_is_counted_but_has_no_duration() -> None:
+    live = LiveStatistics()
+    live.record(finished(tool="a", duration=2.0))
+    live.record(finished(tool="a", outcome="refused", duration=0.0001))
+    tool = live.snapshot()["tools"]["a"]
+    assert (tool["calls"], tool["outcomes"]["refused"]) == (2, 1)
+    assert tool["p50_ms"] == pytest.approx(2000, rel=0.05)
+
+
 def test_calls_in_flight_are_those_started_and_not_ended() -> None:
     live = LiveStatistics()
     live.record(started("a"))

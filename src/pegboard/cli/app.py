@@ -29,7 +29,7 @@ from pegboard.cli import (
     start,
     ui,
 )
-from pegboard.cli.help_pages import Command, Group, help_epilog
+from pegboard.cli.help_pages import Command, Group, group_epilog, help_epilog, start_epilog
 from pegboard.cli.output import (
     EXIT_CONFIGURATION,
     EXIT_FAILED,
@@ -48,6 +48,7 @@ app = typer.Typer(
     cls=Group,
     help="A gateway and library for MCP tools: pay only for the tools that a model uses.",
     context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=start_epilog(),
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
@@ -76,8 +77,8 @@ _COMMANDS: dict[str, Callable[..., None]] = {
 }
 for _name, _function in _COMMANDS.items():
     app.command(_name, cls=Command, epilog=help_epilog(_name))(_function)
-app.add_typer(lock.app, name="lock")
-app.add_typer(rollout.app, name="rollout")
+app.add_typer(lock.app, name="lock", epilog=group_epilog("lock"))
+app.add_typer(rollout.app, name="rollout", epilog=group_epilog("rollout"))
 
 
 def _print_version(is_requested: bool) -> None:

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING
 import anyio
 from rich.table import Table
 
-from pegboard.cli.config_discovery import client_source
+from pegboard.cli.config_discovery import client_source, installed_source
 from pegboard.cli.output import err, format_count, line, out, print_warning
 from pegboard.cli.targets import list_servers
 from pegboard.config.documents import message_without_location
 from pegboard.core.json import JsonObject
+from pegboard.errors import ConfigError
+from pegboard.install.client_entry import ServedSettings
 from pegboard.install.clients import Client
 
 if TYPE_CHECKING:
@@ -42,6 +44,8 @@ class ClientCost:
     profile: str | None = None
     with_profile: Measurement | None = None
     """What Pegboard would serve with that profile, which may have other servers."""
+    is_installed: bool = False
+    """Whether the client has Pegboard already, so that it pays for the shorter list today."""
 
     @property
     def before(self) -> int:
@@ -84,9 +88,10 @@ class ClientCost:
         measured, window = self.measured, f"{self.window:,} tokens"
         whose = "its" if self.client.window else "a"
         tools = format_count(len(measured.tools), "tool")
+        counted = "of all definitions" if self.client.defers_tools else "in every request"
         out.paragraph(
             f"{self.client.title}: {tools} from {format_count(len(measured.servers), 'server')}. "
-            f"Tokens in every request, and their share of {whose} context window of {window}:"
+            f"Tokens {counted}, and their share of {whose} context window of {window}:"
         )
         if (served := self.with_profile) is not None:
             tools = format_count(len(served.tools), "tool")
@@ -124,6 +129,7 @@ class ClientCost:
             if self.client.defers_tools and self.with_profile is None
             else self.after,
             "profile": self.profile,
+            "installed": self.is_installed,
             "saves_nothing": self.saves_nothing,
         }
 
@@ -139,9 +145,11 @@ def measure_client(
 
     Args:
         status: The client.
-        mode: The mode to compare with, instead of the one recommended for the client.
+        mode: The mode to compare with. By default that of an installed Pegboard, or the one
+            recommended for the client.
         only: The servers to measure; by default all.
         profile: A profile of the user's own configuration, which is served instead of everything.
+            By default that of an installed Pegboard.
     """
     from pegboard.measure.measurement import measure
 
@@ -161,14 +169,30 @@ def measure_client(
     board = list_servers(source, configuration)
     with err.status("Counting tokens ..."):
         measured = anyio.run(measure, board)
+    installed = _read_installed(status)
     served = None
     if profile is not None:
         source = client_source(status, profile=profile)
+    elif installed is not None and installed.profile is not None:
+        profile = installed.profile
+        source = installed_source(status)
+    if profile is not None:
         board = list_servers(source, replace(source.read(), notes=(), problems=()))
         with err.status("Counting tokens ..."):
             served = anyio.run(measure, board)
-    mode = mode or status.client.mode
-    return ClientCost(status.client, status.path, mode, measured, profile, served)
+    mode = mode or (installed.mode if installed else status.client.mode)
+    is_installed = status.record is not None
+    return ClientCost(status.client, status.path, mode, measured, profile, served, is_installed)
+
+
+def _read_installed(status: ClientStatus) -> ServedSettings | None:
+    """The settings of an installed Pegboard, which the user may have changed."""
+    if status.record is None:
+        return None
+    try:
+        return ServedSettings.read(status.folder, status.client)
+    except ConfigError:
+        return None  # reported by `doctor`, with the reason
 
 
 def warn_not_measured(costs: Sequence[ClientCost]) -> bool:
@@ -211,14 +235,23 @@ def show_client_table(costs: list[ClientCost]) -> None:
     out.paragraph(
         "Tokens of the tool list, which is part of every request (o200k_base).", style="dim"
     )
+    notes: dict[str, list[str]] = {}
     for cost in costs:
         if cost.client.defers_tools:
-            why = "definitions are loaded only when they are needed (deferred)"
+            note = (
+                "definitions are loaded only when they are needed (deferred), so Pegboard would "
+                "not shorten the list."
+            )
         elif cost.saves_nothing:
-            why = f"listing all {len(cost.measured.tools):,} tools is cheapest"
+            tools = len(cost.measured.tools)
+            note = f"listing all {tools:,} tools is cheapest; Pegboard would not shorten the list."
+        elif cost.is_installed:
+            note = "has Pegboard already; the column `today` is the cost without it."
         else:
             continue
-        out.paragraph(f"{cost.client.key}: {why}, so Pegboard would not shorten its list.")
+        notes.setdefault(note, []).append(cost.client.key)
+    for note, keys in notes.items():
+        out.paragraph(f"{', '.join(keys)}: {note}")
     assumed = [cost.client.key for cost in costs if cost.client.window is None]
     if assumed:
         out.paragraph(

@@ -107,6 +107,14 @@ def client_source(status: ClientStatus, *, profile: str | None = None) -> Config
     return ConfigSource.from_path(status.folder.settings, environ=environ, text=text)
 
 
+def installed_source(status: ClientStatus) -> ConfigSource:
+    """What an installed Pegboard serves to a client, with its profile."""
+    from pegboard.gateway.config_source import ConfigSource
+
+    environ = {name: value for name, value in os.environ.items() if name != PROFILE_VARIABLE}
+    return ConfigSource.from_path(status.folder.settings, environ=environ)
+
+
 def _import_files(files: Sequence[Path]) -> str:
     """The text of a configuration that imports the servers of these files."""
     return f"import = {compact([str(file) for file in files])}\n"  # the same list in JSON and TOML

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
@@ -71,8 +72,22 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 
 def help_epilog(command: str) -> str:
     """The examples of a command as Typer prints them at the end of its help."""
+    return _epilog(EXAMPLES[command])
+
+
+def group_epilog(group: str) -> str:
+    """One example of each command of a group."""
+    return _epilog([examples[0] for name, examples in EXAMPLES.items() if name.split()[0] == group])
+
+
+def start_epilog() -> str:
+    """The examples of `pegboard --help`."""
+    return _epilog(["pegboard", *(EXAMPLES[name][0] for name in ("measure", "install", "search"))])
+
+
+def _epilog(examples: Iterable[str]) -> str:
     # Typer reads markup here, so a bracket is escaped.
-    lines = [f"  $ {one}".replace("[", r"\[") for one in EXAMPLES[command]]
+    lines = [f"  $ {one}".replace("[", r"\[") for one in examples]
     return "\n".join(["[bold]Examples[/bold]", *lines])
 
 

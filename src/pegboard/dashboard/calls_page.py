@@ -32,8 +32,12 @@ from pegboard.dashboard.markup import (
 from pegboard.dashboard.visibility import Visibility
 from pegboard.errors import InvalidArguments, ToolNotFound
 
-_LABELS = {"path": "Path", "grep": "Filter", "select": "JMESPath"}
-"""The parameters of `read_result` that a viewer can set, and the labels of their fields."""
+_FIELDS = {
+    "path": ("Path", "such as items[3].body"),
+    "grep": ("Filter", "words to find"),
+    "select": ("JMESPath", "such as [].title"),
+}
+"""The parameters of `read_result` that a viewer can set, with their labels and placeholders."""
 _MAX_LENGTH = 500
 
 
@@ -57,7 +61,7 @@ async def stored_result_page(
     view = await dashboard.view(viewer.caller)
     if call is None or call.handle is None or view.read_result is None:
         raise InvalidArguments("There is no such result, or it has expired. Call the tool again.")
-    parameters: JsonObject = {w: query[w][:_MAX_LENGTH] for w in _LABELS if query.get(w)}
+    parameters: JsonObject = {w: query[w][:_MAX_LENGTH] for w in _FIELDS if query.get(w)}
     offset = query.get("offset", "0")
     if not offset.lstrip("-").isdecimal() or len(offset) > 10:
         raise InvalidArguments("The offset must be a whole number.", field="offset")
@@ -66,11 +70,13 @@ async def stored_result_page(
     answer = await view.read_result({"handle": call.handle, **parameters}, viewer.caller)
     page = json.loads(answer.content[0]["text"])
     expires_at = call.at + view.options.spill_ttl
-    return f"Result of {call.tool}", _render_page(call, parameters, page, expires_at)
+    tool = view.catalog.get(call.tool)
+    name = call.tool if tool is None else view.catalog.address(tool)
+    return f"Result of {name}", _render_page(call, name, parameters, page, expires_at)
 
 
 def _render_page(
-    call: CallFinished, parameters: JsonObject, page: JsonObject, expires_at: float
+    call: CallFinished, name: str, parameters: JsonObject, page: JsonObject, expires_at: float
 ) -> Html:
     text = page.get("text")
     if text is None:
@@ -82,9 +88,10 @@ def _render_page(
         first = min(page.get("offset", 0) + 1, page["total"])
         position = f"; showing from item {format_number(first)} of {format_number(page['total'])}"
     fields = [
-        tag("div", tag("label", label, for_=name),
-            tag("input", id=name, name=name, value=parameters.get(name, ""), maxlength=_MAX_LENGTH))
-        for name, label in _LABELS.items()
+        tag("div", tag("label", label, for_=field),
+            tag("input", id=field, name=field, value=parameters.get(field, ""),
+                placeholder=placeholder, maxlength=_MAX_LENGTH))
+        for field, (label, placeholder) in _FIELDS.items()
     ]  # fmt: skip
     form = tag(
         "form",
@@ -103,7 +110,7 @@ def _render_page(
         link = tag("p", tag("a", "Next page", href=address, rel="next"))
     return join(
         [
-            tag("h1", "Result of ", tag("code", call.tool)),
+            tag("h1", "Result of ", tag("code", name)),
             tag("p", tokens, " in total, stored until ", time_tag(expires_at), position,
                 class_="quiet", role="status"),
             form,
@@ -251,7 +258,10 @@ def _details(visible: Visibility, call: Call, key: str) -> Html | None:
         message = found.message or "Only the caller can see the message."
         if visible.dashboard.arguments() == "off":
             message = ""
-        parts.append(tag("p", tag("code", call.error), " ", message, class_="problem"))
+        # The outcome already says these two.
+        is_said = message and call.error in (ToolNotFound.kind, "tool_error")
+        kind = None if is_said else [tag("code", call.error), " "]
+        parts.append(tag("p", kind, message, class_="problem"))
     if found.arguments:
         text = json.dumps(found.arguments, ensure_ascii=False, indent=2)
         # The key lets the script keep it open when the table is updated.

@@ -130,5 +130,6 @@ def error_page(
     back = next((page for page in known if path.startswith(f"{page}/")), "/")
     return render_page(
         dashboard, viewer, "", title, tag("h1", title), tag("p", message, role="alert"),
-        tag("p", tag("a", f"Back to {known.get(back, 'the overview')}", href=back)),
+        tag("p", tag("a", f"Back to {known.get(back, 'the overview')}", href=back,
+                     id="back" if back in known else None)),
     )  # fmt: skip

@@ -64,7 +64,9 @@ def format_number(value: float) -> str:
 
 
 def format_milliseconds(value: float) -> str:
-    """`0.4 ms`, `12 ms`, `1.2 s`."""
+    """`< 0.1 ms`, `0.4 ms`, `12 ms`, `1.2 s`."""
+    if value < 0.05:
+        return "< 0.1 ms"
     if value >= 1000:
         return f"{value / 1000:.1f} s"
     return f"{value:.1f} ms" if value < 10 else f"{value:.0f} ms"

@@ -39,17 +39,18 @@ def render_statistics(view: View, snapshot: JsonObject, cost: ListCosts | None) 
     off = len(view.catalog) - len(view.catalog.enabled) - held
     groups = pluralize(sum(1 for group in view.catalog.groups if group.tool_count), "group")
     lists = pluralize(sum(snapshot["lists_by_mode"].values()), "list")
-    failed = calls["calls"] - calls["outcomes"].get("ok", 0)
-    rejected = snapshot["rejected"]
+    failed, refused = count_failed(calls), count_refused(calls)
+    results = calls["calls"] - refused
+    refused += snapshot["rejected"]
     failures: Child = ", none failed"
-    if failed or rejected:
+    if failed or refused:
         words = [f"{format_number(failed)} failed"] if failed else []
-        words += [f"{format_number(rejected)} refused"] if rejected else []
+        words += [f"{format_number(refused)} refused"] if refused else []
         failures = [", ", tag("a", ", ".join(words), href="/ui/calls?only=problems")]
     median, slow = "–", "no call has finished yet"
-    if calls["calls"]:
+    if results:
         median = format_milliseconds(calls["p50_ms"])
-        slow = f"95th percentile {format_milliseconds(calls['p95_ms'])}"
+        slow = f"95th percentile {format_slowest(calls)}"
     # Counting a large catalog takes a second: the page is shown before it is done.
     listed, mode, saved = "counting …", "counting definitions", "counting …"
     if cost is not None:
@@ -58,15 +59,33 @@ def render_statistics(view: View, snapshot: JsonObject, cost: ListCosts | None) 
     return tag(
         "dl",
         _card("Tools", format_number(len(view.catalog.enabled)),
-              f"in {groups}" + (f", {off} switched off" if off else "")
+              f"in {groups}" + (f", {off} disabled" if off else "")
               + (f", {held} held back" if held else "")),
         _card("Tokens in the list", listed, mode),
         _card("Tokens saved so far", saved,
-              f"in {lists} and {pluralize(calls['calls'], 'result')}"),
-        _card("Calls", format_number(calls["calls"]), f"{snapshot['in_flight']} running", failures),
+              f"in {lists} and {pluralize(results, 'result')}"),
+        _card("Calls", format_number(calls["calls"] + snapshot["rejected"]),
+              f"{snapshot['in_flight']} running", failures),
         _card("Median duration", median, slow),
         class_="statistics",
     )  # fmt: skip
+
+
+def count_failed(tally: JsonObject) -> int:
+    """The calls that ran and failed."""
+    return tally["outcomes"].get("failed", 0) + tally["outcomes"].get("tool_error", 0)
+
+
+def count_refused(tally: JsonObject) -> int:
+    """The calls that were refused, and so did not run."""
+    return tally["outcomes"].get("refused", 0)
+
+
+def format_slowest(tally: JsonObject | None) -> str:
+    """The 95th percentile of the durations; a dash before a call has run."""
+    if tally is None or tally["calls"] == count_refused(tally):
+        return "–"
+    return format_milliseconds(tally["p95_ms"])
 
 
 def total_tokens_saved(snapshot: JsonObject, cost: ListCosts) -> int:
@@ -109,16 +128,16 @@ def render_breakers(open_now: Mapping[str, BreakerState]) -> Html:
 
 
 def _server(line: ServerRow, tools: int, snapshot: JsonObject) -> Row:
-    calls = snapshot["upstreams"].get(line.name, {})
+    calls = snapshot["upstreams"].get(line.name)
     name = tag("a", line.name, href=f"/ui/tools?server={quote(line.name)}") if tools else line.name
     return Row(
         [
             name,
             state_badges(line),
             format_number(tools) if tools or line.is_listed else "–",
-            format_number(calls.get("calls", 0)),
+            format_number(calls["calls"] if calls else 0),
             format_number(line.in_flight),
-            format_milliseconds(calls["p95_ms"]) if calls else "–",
+            format_slowest(calls),
         ],
         problem_line(line),
     )

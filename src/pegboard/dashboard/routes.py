@@ -45,8 +45,8 @@ _STATUS: dict[type[PegboardError], int] = {NotPermitted: 403, ToolNotFound: 404,
 _CACHE_FOREVER = "public, max-age=31536000, immutable"
 
 
-def dashboard_routes(dashboard: Dashboard) -> list[BaseRoute]:
-    """The routes of the dashboard, for any Starlette application."""
+def dashboard_routes(dashboard: Dashboard, *more: BaseRoute) -> list[BaseRoute]:
+    """The routes of the dashboard, for any Starlette application; `more` are further pages."""
     pages = Pages(dashboard)
     routes: list[BaseRoute] = [
         Route("/", pages.signed_in(pages.overview)),
@@ -74,7 +74,7 @@ def dashboard_routes(dashboard: Dashboard) -> list[BaseRoute]:
                 methods=["POST"],
             )
         )
-    return routes
+    return [*routes, *more, Route("/ui/{path:path}", pages.signed_in(pages.missing))]
 
 
 class Pages:
@@ -219,6 +219,12 @@ class Pages:
         )
         # nginx would buffer the stream otherwise.
         return _Events(events, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+
+    async def missing(self, request: Request, viewer: Viewer) -> Response:
+        """The answer for an address that no page has."""
+        message = "The dashboard has no page at this address."
+        shown = layout.error_page(self._dashboard, viewer, "Page not found", message)
+        return HTMLResponse(shown, 404)
 
     # Changes -----------------------------------------------------------------------------------
 

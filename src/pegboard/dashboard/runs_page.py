@@ -33,7 +33,7 @@ _WORDS = {
     "nothing": "nothing ran",
     "waiting": "waits for consent",
 }
-_NUMBERS = ("Calls", "Writes", "Failed", "Tokens not sent", "Tokens sent", "Duration")
+_NUMBERS = ("Calls", "Writes", "Failed", "Tokens not sent", "Duration")
 _COLUMNS = ("Time", "Run", "Outcome", *_NUMBERS, "Client")
 _RUN_COLUMN = 1
 _DIGEST_LENGTH = 12
@@ -93,10 +93,9 @@ def _row(run: RunFinished) -> Row:
     return Row(
         [
             time_tag(run.at),
-            tag("a", run.id, href=run_url(run)),
+            tag("a", run.id, href=run_url(run), class_="id"),
             _outcome(run),
             *map(format_number, numbers),
-            "–" if run.tokens_out is None else format_number(run.tokens_out),
             format_milliseconds(run.duration * 1000),
             " · ".join(filter(None, [run.client, who])) or "–",
         ]

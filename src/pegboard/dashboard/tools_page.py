@@ -15,12 +15,12 @@ from pegboard.dashboard.markup import (
     Child,
     Html,
     badge,
-    format_milliseconds,
     format_number,
     join,
     pluralize,
     tag,
 )
+from pegboard.dashboard.overview_page import count_failed, count_refused, format_slowest
 from pegboard.dashboard.token_costs import TokenCosts
 from pegboard.modes.mode import View
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 PER_PAGE = 50
 MOST_MATCHES = 20
 _MAX_QUERY_LENGTH = 500
+_STATES = ("enabled", "disabled")
 RISK_BADGES: dict[Risk, str] = {"read": "good", "write": "warn", "destructive": "bad"}
 
 
@@ -54,7 +55,7 @@ class CatalogQuery:
             server=values.get("server", ""),
             group=values.get("group", ""),
             risk=values.get("risk", "") if values.get("risk") in RISKS else "",
-            state=values.get("state", "") if values.get("state") in ("on", "off") else "",
+            state=values.get("state", "") if values.get("state") in _STATES else "",
             # Bounded: anybody can write a URL, and a number with many digits is slow to parse.
             page=int(page) if page.isdecimal() and len(page) < 7 and int(page) > 0 else 1,
         )
@@ -65,7 +66,7 @@ class CatalogQuery:
             (not self.server or tool.server == self.server)
             and (not self.group or group_name(tool) == self.group)
             and (not self.risk or tool.risk == self.risk)
-            and (not self.state or tool.enabled == (self.state == "on"))
+            and (not self.state or tool.enabled == (self.state == _STATES[0]))
         )
 
     def page_url(self, page: int) -> str:
@@ -90,7 +91,7 @@ def filter_form(query: CatalogQuery, view: View) -> Html:
         _select("group", "Group", groups, query.group)
         if len(groups) > 1 and groups != servers else None,
         _select("risk", "Risk", RISKS, query.risk),
-        _select("state", "State", ("on", "off"), query.state),
+        _select("state", "State", _STATES, query.state),
         tag("button", "Search", type="submit", class_="primary"),
         id="filters",
         role="search",
@@ -111,7 +112,11 @@ def _search_results(query: CatalogQuery, view: View, costs: TokenCosts) -> Html:
 
     risk = cast("Risk", query.risk) if query.risk else None
     matches = view.index().search(
-        query.q, MOST_MATCHES, risk=risk, include_disabled=query.state == "off", allowed=allowed
+        query.q,
+        MOST_MATCHES,
+        risk=risk,
+        include_disabled=query.state == "disabled",
+        allowed=allowed,
     )
     status = f"{pluralize(len(matches), 'tool')}, best first" if matches else "No tool matches."
     rows = [_row(view, m.tool, costs, render_match_reasons(m)) for m in matches]
@@ -166,7 +171,7 @@ def _row(view: View, tool: Tool, costs: TokenCosts, more: Html | None = None) ->
 
 
 def _off_badge(tool: Tool) -> Html:
-    return badge("off", "off") if hold_reason(tool) is None else badge("held back", "warn")
+    return badge("disabled", "off") if hold_reason(tool) is None else badge("held back", "warn")
 
 
 def _status_line(status: str) -> Html:
@@ -201,7 +206,7 @@ def render_tool(
     related: Sequence[str],
     switch: Html | None,
 ) -> Html:
-    """All about one tool; `switch` is the form that turns it on or off, for operators."""
+    """All about one tool; `switch` is the form that enables or disables it, for operators."""
     examples = [
         tag("li", e.description, tag("pre", tag("code", json.dumps(dict(e.invocation), indent=2))))
         for e in tool.examples
@@ -233,15 +238,15 @@ def tool_url(tool: Tool) -> str:
 
 
 def switch_form(tool: Tool, csrf_field: Html) -> Html:
-    """The form that turns a tool on or off for everybody."""
+    """The form that enables or disables a tool for everybody."""
     on = tool.enabled
-    note = "A tool that is switched off is not listed and not found, and nobody can call it."
+    note = "A disabled tool is not listed and not found, and nobody can call it."
     return tag(
         "form",
         csrf_field,
         tag("input", type="hidden", name="id", value=tool.id),
         tag("input", type="hidden", name="enabled", value="" if on else "1"),
-        tag("button", f"Switch {'off' if on else 'on'}", type="submit", aria_describedby="switch"),
+        tag("button", "Disable" if on else "Enable", type="submit", aria_describedby="switch"),
         tag("span", note, id="switch", class_="quiet"),
         method="post",
         action="/ui/tool/switch",
@@ -259,9 +264,10 @@ def _facts(tool: Tool, tokens: int, statistics: JsonObject | None) -> Html:
         facts.append(("Group", tag("a", group, href=f"/ui/tools?group={quote(group)}")))
     if statistics:
         facts.append(("Calls", format_number(statistics["calls"])))
-        facts.append(("95th percentile", format_milliseconds(statistics["p95_ms"])))
-        failed = statistics["calls"] - statistics["outcomes"].get("ok", 0)
-        facts.append(("Failed", format_number(failed)))
+        facts.append(("95th percentile", format_slowest(statistics)))
+        facts.append(("Failed", format_number(count_failed(statistics))))
+        if refused := count_refused(statistics):
+            facts.append(("Refused", format_number(refused)))
     rows = [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts]
     return tag("dl", *rows, class_="facts")
 

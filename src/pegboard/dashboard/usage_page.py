@@ -204,7 +204,7 @@ def _ranking(
         ])
         for one, (calls, failed, saved) in ranked[:_MAX_RANKED]
     ]  # fmt: skip
-    columns = (field.capitalize(), "Calls", "Failed", "Tokens saved in results")
+    columns = (field.capitalize(), "Calls", "Failed or refused", "Tokens saved in results")
     rest = len(ranked) - len(shown)
     more = tag("p", f"and {format_number(rest)} more", class_="quiet") if rest else None
     table = render_table(columns, shown, labelled_by=f"by-{field}", numbers=columns[1:])

@@ -219,6 +219,7 @@ _PLACEHOLDER = """{
     }
   }
 }"""
+_URL_PLACEHOLDER = "https://mcp.example.com/mcp"
 _COLUMNS = ("Server", "State", "Tools", "Runs", "")
 _CANNOT_CHANGE = (
     "To add or disable servers here, open the dashboard with pegboard ui --config FILE, or sign in "
@@ -371,7 +372,8 @@ def _add_form(editor: ConfigEditor, csrf_field: Html) -> Html:
         tag("p", note, id="add-note", class_="quiet"),
         tag("div", tag("label", "JSON or URL of the server", for_="json"),
             tag("textarea", "", id="json", name="json", rows=8, required=True, spellcheck="false",
-                placeholder=_PLACEHOLDER, aria_describedby="add-note")),
+                placeholder=_PLACEHOLDER if editor.allows_commands else _URL_PLACEHOLDER,
+                aria_describedby="add-note")),
         tag("div", tag("label", "Name, if the JSON does not have one", for_="name"),
             tag("input", id="name", name="name", maxlength=100, autocomplete="off")),
         tag("div", tag("button", "Add", type="submit", class_="primary")),

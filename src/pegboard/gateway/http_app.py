@@ -11,7 +11,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.routing import BaseRoute
+from starlette.routing import BaseRoute, Route
 from starlette.types import Scope
 
 from pegboard.core.calls import Caller
@@ -148,9 +148,10 @@ def _build_routes(
         dashboard = {"identify": build_identify(auth, settings.http), **dashboard}
     built = build_gateway_dashboard(gateway, editor, **dashboard)
     state = _build_readiness(gateway, names_servers=auth is None)
-    routes = [*dashboard_routes(built), *health_routes(state, gateway.check)]
+    logins: list[Route] = []
     if auth is not None:
-        routes.extend(login_routes(gateway, built, find_public_address(settings.auth)))
+        logins = login_routes(gateway, built, find_public_address(settings.auth))
+    routes = [*dashboard_routes(built, *logins), *health_routes(state, gateway.check)]
     if gateway.observability.metrics is not None:
         observe = settings.observe
         readers = None if observe.metrics == "open" else observe.metrics_readers

@@ -25,7 +25,10 @@ _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"\s*")
 _COMMENT = re.compile(r"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
 _PIECE = re.compile(r'"(?:[^"\\]|\\.)*"|/\*.*?\*/|//[^\r\n]*\Z')
-_REST_OF_LINE = re.compile(r"[^\S\r\n]*(?://[^\r\n]*|/\*[^\r\n]*?\*/[^\S\r\n]*)?(?=\r?\n)")
+# One comment, not all from the first `/*` to the last `*/`: a member may stand between them.
+_REST_OF_LINE = re.compile(
+    r"[^\S\r\n]*(?://[^\r\n]*|/\*(?:(?!\*/)[^\r\n])*\*/[^\S\r\n]*)?(?=\r?\n)"
+)
 _INDENTED = re.compile(r"^([ \t]+)\S", re.MULTILINE)
 
 

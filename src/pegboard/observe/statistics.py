@@ -113,7 +113,9 @@ class CallTally:
         self.outcomes[call.outcome] += 1
         if call.error is not None:
             self.errors[call.error] += 1
-        self.durations.add(call.duration, bucket)
+        # A refused call did not run, so its duration would say that the tool is fast.
+        if call.outcome != "refused":
+            self.durations.add(call.duration, bucket)
         self.cached += call.cached
         self.spilled += call.spilled
         # The first attempt is the call itself.
@@ -126,7 +128,7 @@ class CallTally:
     def as_json(self) -> JsonObject:
         """The counts as the dashboard reads them."""
         return {
-            "calls": self.durations.count,
+            "calls": self.outcomes.total(),
             "outcomes": dict(self.outcomes),
             "errors": dict(self.errors),
             **self.durations.as_json(),

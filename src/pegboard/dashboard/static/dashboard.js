@@ -91,3 +91,7 @@ refresh();
 if (document.body.dataset.live) follow(document.body.dataset.live);
 const filters = document.getElementById("filters");
 if (filters) searchWhileTyping(filters);
+// Back to a form as it was filled in; the link alone would open an empty one.
+document.getElementById("back")?.addEventListener("click", (event) => {
+  if (history.length > 1) { event.preventDefault(); history.back(); }
+});
