@@ -108,7 +108,7 @@ class RunningProgram:
         self.decisions: dict[str, list[bool]] = {}
         """Consents and refusals by the key of a call, each good for one call."""
         self._changed = anyio.Event()
-        self._slots = anyio.Semaphore(options.max_parallel)
+        self._slots = anyio.Semaphore(options.max_parallel, fast_acquire=True)
         self._limit: LimitExceeded | None = None
         self._open: set[int] = set()
         self._writing = 0
@@ -147,6 +147,9 @@ class RunningProgram:
         self, session: SandboxSession, step: Step, tasks: TaskGroup
     ) -> Completed | ProgramCall:
         while isinstance(step, Paused):
+            if (only := self._find_only_call(step)) is not None:
+                step = await session.resume({only.id: await self.answer(only)})
+                continue
             self._start(step.calls, tasks)
             call = step.stopped_at
             if call is None:
@@ -171,6 +174,13 @@ class RunningProgram:
             names = ", ".join(dict.fromkeys(call.name for call in step.calls))
             raise ProgramFailed("RuntimeError", f"`await` is missing in front of {names}")
         return step
+
+    def _find_only_call(self, step: Paused) -> ProgramCall | None:
+        """The call that a program waits for, if nothing runs beside it: it needs no task."""
+        if self._open or step.stopped_at is not None or len(step.calls) != 1:
+            return None
+        [call] = step.calls
+        return call if step.waits_for == (call.id,) else None
 
     def take_consent(self, call: ProgramCall) -> bool | None:
         """Whether a call may be made; `None` if somebody has to be asked first."""
