@@ -293,8 +293,8 @@ def clients(as_json: JsonOption = False) -> None:
 
 def _read_logins(status: ClientStatus) -> dict[str, LoginState]:
     """The user's logins to the servers of a client that are behind Pegboard."""
+    from pegboard.gateway.cached_board import read_login_states
     from pegboard.gateway.config_source import ConfigSource
-    from pegboard.gateway.startup import read_login_states
 
     try:
         source = ConfigSource.from_path(status.folder.settings)

@@ -55,7 +55,7 @@ def _cached_tokens(status: ClientStatus) -> int | None:
     """Tokens of all definitions, if every server that can be used has been listed before."""
     from pegboard.cli.config_discovery import client_source
     from pegboard.errors import ConfigError
-    from pegboard.gateway.startup import open_cached_board
+    from pegboard.gateway.cached_board import open_cached_board
     from pegboard.measure.mode_costs import count_list_tokens
 
     source = client_source(status)

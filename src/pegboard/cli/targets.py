@@ -88,7 +88,7 @@ def open_source(
 ) -> Pegboard:
     """The board of a configuration for reading: from the cache, or listed with progress."""
     # Imported here: a catalog file needs none of the gateway, which is slow to import.
-    from pegboard.gateway.startup import open_cached_board
+    from pegboard.gateway.cached_board import open_cached_board
     from pegboard.observe.logs import print_progress
 
     _warn_about(configuration)

@@ -25,12 +25,12 @@ from pegboard.core.calls import LOCAL_CALLER, Caller, CallResult, ToolCall
 from pegboard.core.tool_lock import hold_reason
 from pegboard.core.tools import Catalog, Tool
 from pegboard.errors import NotPermitted, ToolDisabled
+from pegboard.gateway.cached_board import read_login_states
 from pegboard.gateway.config_source import ConfigSource
 from pegboard.gateway.from_settings import Observability, build_audit, close_store, open_store
 from pegboard.gateway.gateway import Gateway
 from pegboard.gateway.operator_decisions import OperatorDecisions
 from pegboard.gateway.sources import call_once
-from pegboard.gateway.startup import read_login_states
 from pegboard.modes.mode import View, ViewRequest
 from pegboard.oauth.grants import LoginState
 from pegboard.upstream.listing import ListingProgress

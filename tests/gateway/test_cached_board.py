@@ -13,9 +13,9 @@ import pytest
 from tests.gateway.support import ROOT, polite, write
 
 from examples.tracker import build_board
+from pegboard.gateway.cached_board import open_cached_board
 from pegboard.gateway.config_source import ConfigSource
 from pegboard.gateway.gateway_board import GatewayBoard
-from pegboard.gateway.startup import open_cached_board
 from pegboard.upstream.catalog_cache import CatalogCache, ServerProfile
 
 SERVERS, TOOLS_OF_EACH = 70, 8
