@@ -53,7 +53,7 @@ _OPTIONAL_LISTS = {
     "resource_templates": ("resources/templates/list", "resourceTemplates", "resources"),
     "prompts": ("prompts/list", "prompts", "prompts"),
 }
-"""The lists beside that of the tools: method, key of the result, capability."""
+"""The lists other than the list of tools: method, key of the result, capability."""
 _ENTRY_TYPES: Mapping[str, type[BaseModel]] = {
     "resources": Resource,
     "resource_templates": ResourceTemplate,
@@ -99,11 +99,11 @@ class Listing:
     variants: ToolVariants = field(default_factory=dict[ClientKind, Sequence[str] | None])
     """Which of the tools clients of each kind are listed."""
     failures: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Why lists beside that of the tools could not be read, by the name of the field."""
+    """Why other lists than that of the tools could not be read, by the name of the field."""
 
 
 async def read_listing(connection: Connection) -> Listing:
-    """Read all that a server offers; a list beside that of the tools may fail.
+    """Read all that a server offers; any list but that of the tools may fail.
 
     Raises:
         UpstreamError: Its tools cannot be listed: it fails, or its pages never end.
