@@ -169,7 +169,7 @@ def run_board(
 
 def print_urls(host: str, port: int) -> None:
     """Print where clients connect and where the dashboard is, on stderr."""
-    # An address that listens everywhere is none that anybody can open.
+    # Nobody can open the address that stands for all interfaces.
     name = {"0.0.0.0": "localhost", "::": "localhost"}.get(host, host)
     address = f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
     print_line(f"clients connect to {address}/mcp")
