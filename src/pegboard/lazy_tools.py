@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -101,7 +101,24 @@ class LazyTools:
         # Each once and in order, in as few requests as the server allows.
         missing = [name for name in dict.fromkeys(names) if name not in self.definitions]
         for start in range(0, len(missing), _MAX_NAMES):
-            await self._fetch(missing[start : start + _MAX_NAMES])
+            batch = missing[start : start + _MAX_NAMES]
+            if self._way == "proxy":
+                answer = await self._ask_meta_tool("describe_tools", {"names": batch})
+            elif self._way == "describe":
+                from mcp.shared.exceptions import MCPError
+
+                try:
+                    answer = await self._request("tools/describe", {"names": batch})
+                except MCPError as exc:
+                    data: Any = exc.error.data
+                    unknown = data.get("unknownNames") if isinstance(data, dict) else None
+                    if not unknown:
+                        raise
+                    raise ToolNotFound(str(unknown[0])) from exc
+            else:
+                break  # they were all in the list
+            found = {str(entry["name"]): entry for entry in answer.get("tools", ())}
+            self.definitions |= {name: found[name] for name in batch if name in found}
         for name in missing:
             if name not in self.definitions:
                 raise ToolNotFound(name)
@@ -155,25 +172,6 @@ class LazyTools:
             entries = [tool.model_dump(by_alias=True, exclude_none=True) for tool in listed]
             self.definitions = {entry["name"]: entry for entry in entries}
             self._listed = [_found_tool(entry) for entry in entries]
-
-    async def _fetch(self, names: Sequence[str]) -> None:
-        if self._way == "proxy":
-            answer = await self._ask_meta_tool("describe_tools", {"names": list(names)})
-        elif self._way == "describe":
-            from mcp.shared.exceptions import MCPError
-
-            try:
-                answer = await self._request("tools/describe", {"names": list(names)})
-            except MCPError as exc:
-                data: Any = exc.error.data
-                unknown = data.get("unknownNames") if isinstance(data, dict) else None
-                if not unknown:
-                    raise
-                raise ToolNotFound(str(unknown[0])) from exc
-        else:
-            return  # they were all in the list
-        found = {str(entry["name"]): entry for entry in answer.get("tools", ())}
-        self.definitions |= {name: found[name] for name in names if name in found}
 
     async def _ask_meta_tool(self, name: str, arguments: JsonObject) -> JsonObject:
         result = await self._client.call_tool(name, arguments, meta=_STRUCTURED)

@@ -1,6 +1,6 @@
 """The readers on real tools: those of the example servers, and of catalogs given by a path.
 
-`PEGBOARD_CATALOGUES` names a folder; every file of JSON lines below it that has tools is read too.
+`PEGBOARD_CATALOGS` names a folder; every file of JSON lines below it that has tools is read too.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def catalogs() -> dict[str, list[dict[str, Any]]]:
     with closing(tracker.connection), closing(episodes.connection):
         boards = {"tracker": tracker_board(tracker), "memory": memory.board_for(episodes)}
         found = {name: [tool.wire() for tool in board.tools()] for name, board in boards.items()}
-    folder = os.environ.get("PEGBOARD_CATALOGUES")
+    folder = os.environ.get("PEGBOARD_CATALOGS")
     for file in sorted(Path(folder).rglob("*.jsonl")) if folder else ():
         lines = map(json.loads, file.read_text(encoding="utf-8").splitlines())
         found[str(file)] = [line for line in lines if "inputSchema" in line]

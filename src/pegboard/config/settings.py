@@ -471,7 +471,7 @@ class UpstreamSettings:
 
     __pydantic_config__: ClassVar[Any] = STRICT
 
-    start_concurrency: Count = 8
+    start_concurrency: Count = defaults.START_CONCURRENCY
     """How many servers the first start lists at the same time."""
     start_timeout: Seconds = defaults.START_TIMEOUT
     """Seconds that a server has to start and list its tools."""

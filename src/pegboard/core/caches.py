@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Generic, TypeVar
 
+from pegboard.core import defaults
 from pegboard.core.tools import Schemas
 
 K = TypeVar("K")
@@ -89,7 +90,11 @@ class SchemaCache:
     """Generated schemas: at most `capacity`, each for `ttl` seconds. Safe for threads."""
 
     def __init__(
-        self, clock: Callable[[], float], *, capacity: int = 1024, ttl: float = 300.0
+        self,
+        clock: Callable[[], float],
+        *,
+        capacity: int = defaults.SCHEMA_CACHE_SIZE,
+        ttl: float = defaults.SCHEMA_CACHE_TTL,
     ) -> None:
         self._clock = clock
         self._ttl = ttl

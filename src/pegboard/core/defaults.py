@@ -53,7 +53,12 @@ CODE_WORKERS: Final = 8
 CODE_QUEUE: Final = 32
 CODE_RECORD_TTL: Final = 3_600.0
 
+# The schemas that are generated from Python functions.
+SCHEMA_CACHE_SIZE: Final = 1_024
+SCHEMA_CACHE_TTL: Final = 300.0
+
 # One server, and all of them together.
+START_CONCURRENCY: Final = 8
 START_TIMEOUT: Final = 60.0
 IDLE_STOP: Final = 600.0
 SERVER_LOG_BYTES: Final = 1_000_000

@@ -139,9 +139,9 @@ class Options:
     """Whether a board that is served over HTTP has Prometheus metrics at `/metrics`."""
     code: CodeOptions = field(default_factory=CodeOptions)
     """The limits of programs, and whether `proxy` offers to run them."""
-    schema_cache_size: int = 1_024
+    schema_cache_size: int = defaults.SCHEMA_CACHE_SIZE
     """The most generated schemas that a board caches."""
-    schema_cache_ttl: float = 300.0
+    schema_cache_ttl: float = defaults.SCHEMA_CACHE_TTL
     """Seconds after which a schema is generated again."""
 
 

@@ -211,7 +211,7 @@ class LearnedSearches:
             return memory
         from pegboard.core.search.learning import merge_uses
 
-        # Files only grow by whole lines; a shorter one was rewritten or removed, and is read # from
+        # Files only grow by whole lines; a shorter one was rewritten or removed, and is read from
         # the start.
         is_longer = size > memory.size
         start = memory.size if is_longer else 0

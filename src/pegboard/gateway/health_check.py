@@ -85,7 +85,7 @@ async def check_servers(
     for api in configuration.sources:
         checks[api.name] = await _check_api(api, catalogs)
     report = [checks[name] for name in catalogs.specs]  # in the order of the configuration
-    # Servers that were not checked are in the report too, or a missing one would look like a #
+    # Servers that were not checked are in the report too, or a missing one would look like a
     # misspelled name.
     for name, reason in explain_unusable(configuration).items():
         report.append(

@@ -58,7 +58,7 @@ async def _needs_login(spec: UpstreamSpec, storage: GrantStorage) -> bool:
     """Whether a server wants a login of the user, and there is none yet."""
     if spec.oauth.grant != "authorization_code":
         return False  # Pegboard logs in by itself
-    with suppress(PegboardError):  # a grant that cannot be read is none
+    with suppress(PegboardError):  # a grant that cannot be read counts as missing
         grant = await storage.load(GrantKey(spec.name, spec.url or "", LOCAL_CALLER.principal))
         if grant is not None and grant.state == "signed in":
             return False

@@ -153,8 +153,8 @@ async def dispatch_calls(view: View, arguments: JsonObject) -> CallResult:
     """One call, or several in parallel when `calls` is given."""
     if arguments.get("calls"):
         return await run_calls(view, arguments["calls"], lambda one: _prepare_call(view, one))
-    # It is not a tool in the catalog, but a notice told the model to call it, and this is the #
-    # only call tool that the model has.
+    # It is not a tool in the catalog, but a notice told the model to call it, and this is the only
+    # call tool that the model has.
     if is_read_result(view, arguments.get("tool", arguments.get("name"))):
         return await read_page(view, _get_params(arguments))
     return await view.dispatch(_prepare_call(view, arguments))

@@ -125,7 +125,25 @@ def audit_calls(log: AuditLog, *, clock: Callable[[], float] = time.time) -> Lay
                 outcome, error = "error", type(exc).__name__
                 raise
             finally:
-                log.write(_call_record(call, began, clock() - began, outcome, error))
+                seconds, caller = clock() - began, call.caller
+                record: dict[str, Json] = {
+                    "time": _timestamp(began),
+                    "operation": "tools/call",
+                    "call": call.id,
+                    "principal": caller.principal,
+                    "client": caller.client,
+                    "session": caller.session,
+                    "mode": caller.mode,
+                    "tool": call.tool.id,
+                    "via": call.via,
+                    "run": call.parent,
+                    "risk": call.tool.risk,
+                    "arguments": f"sha256:{digest(call.arguments)}",
+                    "outcome": outcome,
+                    "error": error,
+                    "ms": round(seconds * 1000, 3),
+                }
+                log.write({k: v for k, v in record.items() if v is not None and v != ""})
 
         return audited
 
@@ -284,27 +302,3 @@ def _rejected_call_record(event: CallRejected) -> dict[str, Json]:
 
 def _timestamp(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
-
-
-def _call_record(
-    call: ToolCall, began: float, seconds: float, outcome: str, error: str | None
-) -> JsonObject:
-    caller = call.caller
-    record: dict[str, Json] = {
-        "time": _timestamp(began),
-        "operation": "tools/call",
-        "call": call.id,
-        "principal": caller.principal,
-        "client": caller.client,
-        "session": caller.session,
-        "mode": caller.mode,
-        "tool": call.tool.id,
-        "via": call.via,
-        "run": call.parent,
-        "risk": call.tool.risk,
-        "arguments": f"sha256:{digest(call.arguments)}",
-        "outcome": outcome,
-        "error": error,
-        "ms": round(seconds * 1000, 3),
-    }
-    return {key: value for key, value in record.items() if value is not None and value != ""}

@@ -22,6 +22,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp_types import Prompt, Resource, ResourceTemplate
 from pydantic import BaseModel, ValidationError
 
+from pegboard.core import defaults
 from pegboard.core.calls import Caller, Era
 from pegboard.core.json import Json, JsonObject, compact
 from pegboard.core.tool_parser import DETAILS_KEY, EXTENSION_ID, LAZY_KEY
@@ -267,7 +268,7 @@ async def stream_listings(
     pool: ConnectionPool,
     servers: Iterable[str] | None = None,
     *,
-    bound: int = 8,
+    bound: int = defaults.START_CONCURRENCY,
     progress: ListingProgress = lambda done, total, found: None,
 ) -> AsyncGenerator[MemoryObjectReceiveStream[ListingResult]]:
     """List servers (all, unless named), `bound` at a time; each is received as soon as it is done.

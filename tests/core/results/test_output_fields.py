@@ -145,6 +145,19 @@ def test_properties_of_every_branch_count():
     assert not accepted(schema, "f")
 
 
+@pytest.mark.parametrize("reference", ["#/$defs/a%20note", "#/properties/other/anyOf/0"])
+def test_references_are_followed_as_in_the_list_of_fields(reference: str):
+    note = {"type": "object", "properties": {"title": {"type": "string"}}}
+    schema = {
+        "type": "object",
+        "properties": {"note": {"$ref": reference}, "other": {"anyOf": [note]}},
+        "$defs": {"a note": note},
+    }
+    validate_fields(["note.title"], schema)
+    with pytest.raises(InvalidField, match=r"Available: .*note\.title"):
+        validate_fields(["note.text"], schema)
+
+
 def test_references_in_a_circle_end():
     schema = {
         "$ref": "#/$defs/A",

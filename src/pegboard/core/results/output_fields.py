@@ -37,6 +37,7 @@ from pegboard.core.schemas.signatures import (
     format_literal,
     format_type,
 )
+from pegboard.core.schemas.traversal import NOT_FOUND, lookup
 from pegboard.core.similar_names import nearest
 from pegboard.core.tools import Tool
 from pegboard.errors import InvalidField
@@ -238,7 +239,10 @@ class _OutputSchema:
         make the object open, unlike one that stands alone.
         """
         if "$ref" in node or "$dynamicRef" in node:
-            yield self._resolve(node.get("$ref")), True
+            reference = node.get("$ref")
+            found = lookup(self._document, reference) if isinstance(reference, str) else NOT_FOUND
+            # Nothing is fetched: what another document says is unknown, and unknown means allowed.
+            yield (True if found is NOT_FOUND else found), True
         for keyword in ("anyOf", "oneOf"):
             yield from ((branch, True) for branch in _as_list(node.get(keyword)))
         yield from ((branch, False) for branch in _as_list(node.get("allOf")))
@@ -247,21 +251,6 @@ class _OutputSchema:
             yield node["items"], True
         for element in [*_as_list(node.get("prefixItems")), *_as_list(node.get("items"))]:
             yield element, True
-
-    def _resolve(self, reference: Json) -> Json:
-        """The schema that a local reference points at; anything elsewhere is accepted."""
-        if reference == "#":
-            return self._document
-        # Nothing is fetched: what another document says is unknown, and unknown means allowed.
-        if not isinstance(reference, str) or not reference.startswith("#/"):
-            return True
-        node: Json = self._document
-        for part in reference[2:].split("/"):
-            key = part.replace("~1", "/").replace("~0", "~")
-            if not isinstance(node, dict) or key not in node:
-                return True
-            node = node[key]
-        return node
 
 
 def _as_list(value: Json) -> list[Json]:

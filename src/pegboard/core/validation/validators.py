@@ -80,10 +80,6 @@ class Validator:
         _ = self._compiled
         return self._problem
 
-    @cached_property
-    def _without_unsafe_patterns(self) -> tuple[JsonObject, list[str]]:
-        return drop_unsafe_patterns(self.schema)
-
     def is_expensive(self, arguments: Json) -> bool:
         """Whether checking these could block the event loop noticeably; compiles nothing."""
         per_value, per_character = self._bounds.per_value, self._bounds.per_character
@@ -199,7 +195,7 @@ class Validator:
         if types and "object" not in types:
             self._problem = f"it describes a value of type {'|'.join(types)}, not an object"
             return None
-        schema = self._without_unsafe_patterns[0]
+        schema, _ = drop_unsafe_patterns(self.schema)  # those are left to the server
         try:
             return compile_validator(schema)
         except (ValueError, TypeError, jsonschema_rs.ReferencingError) as exc:
