@@ -22,7 +22,7 @@ from pegboard.ports import Sandbox
 from pegboard.programs.scope import RunScope
 
 _AWAITS = re.compile(r"\b(?:await|async)\b")
-_FENCED = re.compile(r"\s*```\w*[ \t]*\n(.*?)\n?[ \t]*```\s*", re.DOTALL)
+_FENCED = re.compile(r"```\w*+[ \t]*+\n(.*)```", re.DOTALL)
 _MAX_SHOWN = 8
 RESEND_NOTE = (
     "(Learned from earlier results, which may differ: "
@@ -49,8 +49,9 @@ class PreparedProgram:
 
 def unwrap_source(text: str) -> str:
     """The program in what a model sent: without the fence and the indentation around all of it."""
-    if fenced := _FENCED.fullmatch(text):
-        text = f"\n{fenced[1]}"  # its lines keep their numbers
+    if fenced := _FENCED.fullmatch(text.strip()):
+        inside = fenced[1].rstrip(" \t").removesuffix("\n")
+        text = f"\n{inside}"  # its lines keep their numbers
     # The text of a program that begins at the margin may be indented on purpose: in a string.
     return textwrap.dedent(text) if text.lstrip("\n")[:1] in (" ", "\t") else text
 
