@@ -76,3 +76,14 @@ async def test_where_files_cannot_be_written_records_are_in_memory(
     assert await records.update("k", lambda _: None) is None
     assert await records.get("k") is None
     assert [record.message[:24] for record in caplog.records] == ["Runs are in memory only:"]
+
+
+async def test_a_record_that_can_no_longer_be_written_is_changed_in_memory(tmp_path: Path) -> None:
+    records = FileRecords(tmp_path / "runs")
+    await records.update("k", lambda _: ["suspended"], ttl=60)
+    lock = tmp_path / "runs" / ".lock"
+    lock.unlink()
+    lock.mkdir()  # from now on nothing can be written, as on a full disk
+    changed: Json = ["suspended", "taken"]
+    assert await records.update("k", lambda known: [*(known or []), "taken"], ttl=60) == changed
+    assert await records.get("k") == changed

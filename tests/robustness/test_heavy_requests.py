@@ -127,6 +127,12 @@ def test_large_odd_meta_tool_calls_delay_nobody(
     assert other.worst < other.allowance
 
 
+@pytest.mark.parametrize("ref", [5, "ref/prompt", ["ref/prompt"], None])
+def test_a_malformed_reference_is_an_unknown_one(ref: Any, gateway: Gateway) -> None:
+    answer = gateway.ask("completion/complete", ref=ref, argument={"name": "a", "value": "b"})
+    assert answer["error"]["code"] == -32602, answer
+
+
 def test_a_description_of_white_space_delays_nobody(tmp_path: Path) -> None:
     hostile = {**tool("odd"), "description": "<" + " " * 200_000 + "system"}
     servers = {"s": listed(tmp_path, "s", tool("plain")), "h": listed(tmp_path, "h", hostile)}

@@ -7,11 +7,14 @@ import sys
 
 def main() -> None:
     """Run the command line; exits with 0 on success, 1 failure, 2 wrong usage, 3 configuration."""
-    from pegboard.cli.serve_fast_path import run_fast_path
+    try:
+        from pegboard.cli.serve_fast_path import run_fast_path
 
-    # Clients start Pegboard often and wait for it: they do not pay for Typer and Rich.
-    if run_fast_path(sys.argv[1:]):
-        return
-    from pegboard.cli.app import run
+        # Clients start Pegboard often and wait for it: they do not pay for Typer and Rich.
+        if run_fast_path(sys.argv[1:]):
+            return
+        from pegboard.cli.app import run
 
-    run()
+        run()
+    except KeyboardInterrupt:  # while modules are loaded, too, which takes a while
+        raise SystemExit(130) from None

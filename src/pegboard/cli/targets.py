@@ -97,7 +97,9 @@ def open_source(
         return board
     from pegboard.gateway.gateway_board import GatewayBoard
 
-    return GatewayBoard(source, configuration, progress or print_progress)
+    listed = GatewayBoard(source, configuration, progress or print_progress)
+    listed.tools()  # lists the servers now: within an event loop, Ctrl-C would not be noticed
+    return listed
 
 
 def open_config_board(source: ConfigSource) -> GatewayBoard:

@@ -88,9 +88,9 @@ class Discovery:
         self.failures: dict[str, str] = {}
         """Servers that could not be listed, with the reason."""
         self.earlier_failures: set[str] = set()
+        """Those of them that were not tried now, or did not answer in time: an earlier reason."""
         self.need_login: set[str] = set()
         """Servers that could not be listed for lack of a valid login of the operator."""
-        """Those of them that were not tried now, or did not answer in time: an earlier reason."""
         self.pending: set[str] = set()
         """Servers without a catalog that are being listed."""
         self.variants = ClientVariants(

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from threading import Thread
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-import anyio
 from anyio import to_thread
+from anyio.from_thread import start_blocking_portal
 
 from pegboard.board import Pegboard
 from pegboard.config.loader import Configuration
@@ -217,7 +216,9 @@ class GatewayBoard(Pegboard):
 
 
 def _run_in_thread(work: Callable[[], Awaitable[None]]) -> None:
-    """Run to the end in a thread: the caller's own may already run an event loop."""
-    thread = Thread(target=anyio.run, args=(work,), name="pegboard-reading")
-    thread.start()
-    thread.join()
+    """Run to the end in a thread: the caller's own may already run an event loop.
+
+    Ctrl-C cancels the work, whose servers could otherwise keep the process waiting.
+    """
+    with start_blocking_portal(name="pegboard-reading") as portal:
+        portal.call(work)

@@ -21,7 +21,7 @@ from pegboard.core.tools import Tool
 from pegboard.programs.scope import RunScope
 
 _AWAITS = re.compile(r"\b(?:await|async)\b")
-_FENCED = re.compile(r"\s*```\w*[ \t]*\n(.*?)\n?[ \t]*```\s*", re.DOTALL)
+_FENCED = re.compile(r"```\w*+[ \t]*+\n(.*)```", re.DOTALL)
 _MAX_SHOWN = 8
 RESEND_NOTE = (
     "(Learned from earlier results, which may differ: "
@@ -48,8 +48,11 @@ class PreparedProgram:
 
 def unwrap_source(text: str) -> str:
     """The program in what a model sent, without the code fence and the common indentation."""
-    if fenced := _FENCED.fullmatch(text):
-        text = f"\n{fenced[1]}"  # its lines keep their numbers
+    if fenced := _FENCED.fullmatch(text.strip()):
+        inside = fenced[1].rstrip(" 	").removesuffix("
+")
+        text = f"
+{inside}"  # its lines keep their numbers
     # If a program begins at the margin, an indented line may be part of a string.
     return textwrap.dedent(text) if text.lstrip("\n")[:1] in (" ", "\t") else text
 

@@ -61,20 +61,25 @@ class FileRecords:
 
     async def get(self, key: str) -> Json:
         """The value, or `None`."""
-        found = await to_thread.run_sync(self._read, self._path(key))
-        return await self._fallback.get(key) if found is None else found
+        # What the folder did not take is newer than what it has.
+        found = await self._fallback.get(key)
+        return await to_thread.run_sync(self._read, self._path(key)) if found is None else found
 
     async def update(self, key: str, change: Change, *, ttl: float | None = None) -> Json:
         """Apply a pure change atomically and return the new value."""
         check_ttl(ttl)
-        if await self._fallback.get(key) is None:
+        before = await self._fallback.get(key)
+        if before is None:
             try:
                 return await to_thread.run_sync(partial(self._update, key, change, ttl))
             except OSError as exc:
                 if not self._has_warned:
                     logger.warning("Runs are in memory only: %s", exc)
                 self._has_warned = True
-        return await self._fallback.update(key, change, ttl=ttl)
+            before = await to_thread.run_sync(self._read, self._path(key))
+        return await self._fallback.update(
+            key, lambda stored: change(before if stored is None else stored), ttl=ttl
+        )
 
     def _path(self, key: str) -> Path:
         hashed = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()

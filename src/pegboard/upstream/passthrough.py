@@ -291,7 +291,8 @@ class Passthrough:
 
     async def _complete(self, params: JsonObject, downstream: Downstream) -> JsonObject:
         addresses = self._get_addresses(downstream)
-        ref: JsonObject = params.get("ref") or {}
+        given = params.get("ref")
+        ref: JsonObject = given if isinstance(given, dict) else {}
         if ref.get("type") == "ref/prompt":
             key, location = "name", self._find_prompt(ref.get("name"), downstream)
             if names := addresses.argument_names(location):

@@ -264,8 +264,11 @@ class Relay:
                 raise
             # A client that has just declined to have them visited gets the error itself. Any other
             # gets them as a modern result, has the user visit them, and calls again.
-            answers = request.params.get("inputResponses") or {}
-            has_declined = any(answer.get("action") != "accept" for answer in answers.values())
+            answers = request.params.get("inputResponses")
+            given = answers.values() if isinstance(answers, dict) else ()
+            has_declined = any(
+                not isinstance(answer, dict) or answer.get("action") != "accept" for answer in given
+            )
             if has_declined or "url" not in (downstream.capabilities.get("elicitation") or {}):
                 raise
             return {

@@ -11,6 +11,7 @@ from tests.core.code.conftest import Check
 from pegboard.core.code.diagnostics import Mistake, parse_diagnostics
 from pegboard.core.code.python_hints import is_other_language
 from pegboard.core.code.stubs import Stubs, ToolTypes, build_stubs
+from pegboard.programs.check import unwrap_source
 
 TEXT = {"type": "string"}
 ISSUE = {
@@ -196,4 +197,6 @@ def test_a_program_of_empty_lines_is_read_within_a_second() -> None:
     began = time.process_time()
     assert not is_other_language("\n" * 30_000 + "x")
     assert is_other_language("\n" * 30_000 + "  const x = 1")
+    fenced = "```\n" + " " * 300_000 + "x"
+    assert unwrap_source(fenced) == fenced
     assert time.process_time() - began < 1
