@@ -380,6 +380,8 @@ class ProtectedServer:
     issuer: AuthorizationServer
     url: str
     required_scopes: list[str] = field(default_factory=lambda: ["tools"])
+    call_scope: str | None = None
+    """The scope that calls need besides, which the server only says when it is missing."""
     slow: float = 0.0
     """Seconds that each call takes."""
     is_personal: bool = False
@@ -401,6 +403,7 @@ class ProtectedServer:
                 validate_token_resource=True,
             ),
         )
+        app = _NeedsScope(app, self)
         return _OnlyLegacy(app) if legacy else app
 
     async def _list(self, ctx: Any, params: Any) -> ListToolsResult:
@@ -429,6 +432,27 @@ class ProtectedServer:
 def _current_user() -> str:
     token = get_access_token()
     return token.subject or "" if token else ""
+
+
+class _NeedsScope:
+    """Answers calls whose token lacks the scope for them with 403 and a challenge."""
+
+    def __init__(self, app: ASGIApp, server: ProtectedServer) -> None:
+        self._app = app
+        self._server = server
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers, needed = dict(scope.get("headers") or ()), self._server.call_scope
+        if needed is None or headers.get(b"mcp-method") != b"tools/call":
+            await self._app(scope, receive, send)
+            return
+        given = headers.get(b"authorization", b"").decode().removeprefix("Bearer ")
+        token = await self._server.issuer.verify_token(given)
+        if token is None or needed in token.scopes:
+            await self._app(scope, receive, send)
+            return
+        challenge = f'Bearer error="insufficient_scope", scope="{needed}"'
+        await Response("", 403, {"www-authenticate": challenge})(scope, receive, send)
 
 
 class _OnlyLegacy:

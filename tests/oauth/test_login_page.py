@@ -232,6 +232,34 @@ async def test_a_call_goes_on_after_the_person_has_logged_in_on_the_page(
                 assert said(await client.call_tool("p_whoami", {})) == "ann"
 
 
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_step_up_asks_for_more_on_the_page_and_then_the_call_goes_on(
+    issuer: AuthorizationServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: Any
+) -> None:
+    monkeypatch.setenv("PEGBOARD_HOME", str(tmp_path))
+    opened: list[str] = []
+    with protected_server(issuer) as server:
+        for who in ("local", "ann"):
+            await log_in(tokens_for(server.url, tmp_path, server="p"), principal=who)
+        server.call_scope = "write"
+        async with shared_gateway(server.url, tmp_path) as url, anyio.create_task_group() as tasks:
+
+            async def use_page() -> None:
+                async with browser_at(url) as ann:
+                    await ann.sign_in("ann", "/ui/login/p")
+                    opened.append(await ann.begin("/ui/login/p"))
+                    await ann.http.get(opened[-1])
+
+            async def accept(ctx: Any, params: Any) -> t.ElicitResult:
+                tasks.start_soon(use_page)
+                return t.ElicitResult(action="accept")
+
+            async with client_of(url, "ann", elicitation_callback=accept, mode=mode) as client:
+                with anyio.fail_after(20):
+                    assert said(await client.call_tool("p_whoami", {})) == "ann"
+    assert [parse_qs(urlsplit(address).query)["scope"] for address in opened] == [["tools write"]]
+
+
 async def test_a_server_that_one_may_not_see_has_no_page(
     issuer: AuthorizationServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
