@@ -53,9 +53,7 @@ from tests.e2e.test_serving import free_port
 SCOPES = ["tools", "read", "write"]
 DECLINES = "nobody"
 _METADATA = "/.well-known/oauth-authorization-server"
-_parse_url = TypeAdapter(
-    AnyHttpUrl, config=ConfigDict(url_preserve_empty_path=True)
-).validate_python
+parse_url = TypeAdapter(AnyHttpUrl, config=ConfigDict(url_preserve_empty_path=True)).validate_python
 _user: ContextVar[str] = ContextVar("user", default="ann")
 
 
@@ -271,7 +269,7 @@ class AuthorizationServer:
         provider: Any = self
         routes = create_auth_routes(
             provider,
-            _parse_url(self.issuer),
+            parse_url(self.issuer),
             client_registration_options=ClientRegistrationOptions(
                 enabled=self._registers, valid_scopes=SCOPES, default_scopes=["tools"]
             ),
@@ -397,8 +395,8 @@ class ProtectedServer:
             json_response=json_response,
             token_verifier=self.issuer,
             auth=AuthSettings(
-                issuer_url=_parse_url(self.issuer.issuer),
-                resource_server_url=_parse_url(self.url),
+                issuer_url=parse_url(self.issuer.issuer),
+                resource_server_url=parse_url(self.url),
                 required_scopes=self.required_scopes,
                 validate_token_resource=True,
             ),
