@@ -16,12 +16,16 @@ import mcp_types as t
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.server.auth.middleware.auth_context import get_access_token
+from mcp.server.auth.settings import AuthSettings as SdkAuthSettings
+from mcp.server.mcpserver import MCPServer
 from tests.conformance.clients import served
 from tests.e2e.test_serving import free_port
 from tests.gateway.support import said
 from tests.oauth.authorization_server import (
     AuthorizationServer,
     authorization_server,
+    parse_url,
     protected_server,
 )
 from tests.oauth.browser import visit_until
@@ -57,7 +61,12 @@ def issuer() -> Generator[AuthorizationServer]:
 
 @asynccontextmanager
 async def shared_gateway(
-    server_url: str, folder: Path, *, public: str | None = None, store: str = "memory://"
+    server_url: str,
+    folder: Path,
+    *,
+    public: str | None = None,
+    store: str = "memory://",
+    transport: Any = "http",
 ) -> AsyncGenerator[str]:
     """A gateway for several people; `public` is where a load balancer would be."""
     port = free_port()
@@ -71,7 +80,7 @@ async def shared_gateway(
             rules=(PermissionRule(effect="deny", principals=("eve",), servers=("p",)),)
         ),
     )
-    spec = UpstreamSpec("p", transport="http", url=server_url)
+    spec = UpstreamSpec("p", transport=transport, url=server_url)
     gateway = Gateway(Configuration(settings, (spec,)), folder=folder)
     with served(build_gateway_app(gateway, "127.0.0.1"), port=port):
         async with httpx2.AsyncClient() as http:
@@ -149,6 +158,44 @@ async def test_each_person_logs_in_for_themselves(
                 assert await names(bob) == {"p_whoami", "p_bob-at-p_notes"}
                 for client, who in ((ann, "ann"), (bob, "bob"), (ann, "ann")):
                     assert said(await client.call_tool("p_whoami", {})) == f"{who}-at-p"
+
+
+async def test_each_caller_is_themselves_over_the_older_transport_too(
+    issuer: AuthorizationServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PEGBOARD_HOME", str(tmp_path))
+    port = free_port()
+    url = f"http://127.0.0.1:{port}/sse"
+    server = MCPServer(
+        "of the SSE transport",
+        token_verifier=issuer,
+        auth=SdkAuthSettings(
+            issuer_url=parse_url(issuer.issuer),
+            resource_server_url=parse_url(url),
+            required_scopes=["tools"],
+            validate_token_resource=True,
+        ),
+    )
+
+    @server.tool()
+    def whoami() -> str:  # pyright: ignore[reportUnusedFunction] by its decorator
+        token = get_access_token()
+        return str(token.subject if token else None)
+
+    with served(server.sse_app(), port=port):
+        tokens = tokens_for(url, tmp_path, server="p")
+        for who in ("local", "ann", "bob"):
+            await log_in(tokens, user=f"{who}-at-p", principal=who)
+        async with (
+            shared_gateway(url, tmp_path, transport="sse") as gateway,
+            client_of(gateway, "ann") as ann,
+            client_of(gateway, "bob") as bob,
+        ):
+            for _ in range(2):
+                assert said(await ann.call_tool("p_whoami", {})) == "ann-at-p"
+                assert said(await bob.call_tool("p_whoami", {})) == "bob-at-p"
+                issuer.expire()
+            assert issuer.count("refresh_token") == 2
 
 
 async def test_nobody_completes_the_login_of_somebody_else(
