@@ -53,9 +53,7 @@ from tests.e2e.test_serving import free_port
 SCOPES = ["tools", "read", "write"]
 DECLINES = "nobody"
 _METADATA = "/.well-known/oauth-authorization-server"
-_parse_url = TypeAdapter(
-    AnyHttpUrl, config=ConfigDict(url_preserve_empty_path=True)
-).validate_python
+parse_url = TypeAdapter(AnyHttpUrl, config=ConfigDict(url_preserve_empty_path=True)).validate_python
 _user: ContextVar[str] = ContextVar("user", default="ann")
 
 
@@ -271,7 +269,7 @@ class AuthorizationServer:
         provider: Any = self
         routes = create_auth_routes(
             provider,
-            _parse_url(self.issuer),
+            parse_url(self.issuer),
             client_registration_options=ClientRegistrationOptions(
                 enabled=self._registers, valid_scopes=SCOPES, default_scopes=["tools"]
             ),
@@ -380,6 +378,8 @@ class ProtectedServer:
     issuer: AuthorizationServer
     url: str
     required_scopes: list[str] = field(default_factory=lambda: ["tools"])
+    call_scope: str | None = None
+    """The scope that calls need besides, which the server only says when it is missing."""
     slow: float = 0.0
     """Seconds that each call takes."""
     is_personal: bool = False
@@ -395,12 +395,13 @@ class ProtectedServer:
             json_response=json_response,
             token_verifier=self.issuer,
             auth=AuthSettings(
-                issuer_url=_parse_url(self.issuer.issuer),
-                resource_server_url=_parse_url(self.url),
+                issuer_url=parse_url(self.issuer.issuer),
+                resource_server_url=parse_url(self.url),
                 required_scopes=self.required_scopes,
                 validate_token_resource=True,
             ),
         )
+        app = _NeedsScope(app, self)
         return _OnlyLegacy(app) if legacy else app
 
     async def _list(self, ctx: Any, params: Any) -> ListToolsResult:
@@ -429,6 +430,27 @@ class ProtectedServer:
 def _current_user() -> str:
     token = get_access_token()
     return token.subject or "" if token else ""
+
+
+class _NeedsScope:
+    """Answers calls whose token lacks the scope for them with 403 and a challenge."""
+
+    def __init__(self, app: ASGIApp, server: ProtectedServer) -> None:
+        self._app = app
+        self._server = server
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers, needed = dict(scope.get("headers") or ()), self._server.call_scope
+        if needed is None or headers.get(b"mcp-method") != b"tools/call":
+            await self._app(scope, receive, send)
+            return
+        given = headers.get(b"authorization", b"").decode().removeprefix("Bearer ")
+        token = await self._server.issuer.verify_token(given)
+        if token is None or needed in token.scopes:
+            await self._app(scope, receive, send)
+            return
+        challenge = f'Bearer error="insufficient_scope", scope="{needed}"'
+        await Response("", 403, {"www-authenticate": challenge})(scope, receive, send)
 
 
 class _OnlyLegacy:

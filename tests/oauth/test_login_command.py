@@ -165,6 +165,25 @@ async def test_a_pasted_address_is_taken_after_a_wrong_one(config: Path) -> None
         assert await login.end() == 0
 
 
+async def test_the_command_requests_what_a_call_was_refused_for(
+    protected: ProtectedServer, config: Path
+) -> None:
+    for scope in ("tools", "tools+write"):
+        async with command("login", "notes", "--no-browser", config=config) as login:
+            address = await login.wait_for(r"http://\S+/authorize\S+")
+            assert address.endswith(f"&scope={scope}")
+            await visit(address)
+            assert await login.end() == 0
+        protected.call_scope = "write"
+        try:
+            code, text = await run("call", "notes_whoami", config=config)
+        finally:
+            protected.call_scope = None
+        assert (code, "pegboard login notes" in text) == (
+            (0, False) if "write" in scope else (1, True)
+        )
+
+
 async def test_a_person_who_declines(config: Path) -> None:
     async with command("login", "notes", "--no-browser", config=config) as login:
         await visit(await login.wait_for(r"http://\S+/authorize\S+"), user=DECLINES)

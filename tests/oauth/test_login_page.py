@@ -16,12 +16,16 @@ import mcp_types as t
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.server.auth.middleware.auth_context import get_access_token
+from mcp.server.auth.settings import AuthSettings as SdkAuthSettings
+from mcp.server.mcpserver import MCPServer
 from tests.conformance.clients import served
 from tests.e2e.test_serving import free_port
 from tests.gateway.support import said
 from tests.oauth.authorization_server import (
     AuthorizationServer,
     authorization_server,
+    parse_url,
     protected_server,
 )
 from tests.oauth.browser import visit_until
@@ -57,7 +61,12 @@ def issuer() -> Generator[AuthorizationServer]:
 
 @asynccontextmanager
 async def shared_gateway(
-    server_url: str, folder: Path, *, public: str | None = None, store: str = "memory://"
+    server_url: str,
+    folder: Path,
+    *,
+    public: str | None = None,
+    store: str = "memory://",
+    transport: Any = "http",
 ) -> AsyncGenerator[str]:
     """A gateway for several people; `public` is where a load balancer would be."""
     port = free_port()
@@ -71,7 +80,7 @@ async def shared_gateway(
             rules=(PermissionRule(effect="deny", principals=("eve",), servers=("p",)),)
         ),
     )
-    spec = UpstreamSpec("p", transport="http", url=server_url)
+    spec = UpstreamSpec("p", transport=transport, url=server_url)
     gateway = Gateway(Configuration(settings, (spec,)), folder=folder)
     with served(build_gateway_app(gateway, "127.0.0.1"), port=port):
         async with httpx2.AsyncClient() as http:
@@ -149,6 +158,44 @@ async def test_each_person_logs_in_for_themselves(
                 assert await names(bob) == {"p_whoami", "p_bob-at-p_notes"}
                 for client, who in ((ann, "ann"), (bob, "bob"), (ann, "ann")):
                     assert said(await client.call_tool("p_whoami", {})) == f"{who}-at-p"
+
+
+async def test_each_caller_is_themselves_over_the_older_transport_too(
+    issuer: AuthorizationServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PEGBOARD_HOME", str(tmp_path))
+    port = free_port()
+    url = f"http://127.0.0.1:{port}/sse"
+    server = MCPServer(
+        "of the SSE transport",
+        token_verifier=issuer,
+        auth=SdkAuthSettings(
+            issuer_url=parse_url(issuer.issuer),
+            resource_server_url=parse_url(url),
+            required_scopes=["tools"],
+            validate_token_resource=True,
+        ),
+    )
+
+    @server.tool()
+    def whoami() -> str:  # pyright: ignore[reportUnusedFunction] by its decorator
+        token = get_access_token()
+        return str(token.subject if token else None)
+
+    with served(server.sse_app(), port=port):
+        tokens = tokens_for(url, tmp_path, server="p")
+        for who in ("local", "ann", "bob"):
+            await log_in(tokens, user=f"{who}-at-p", principal=who)
+        async with (
+            shared_gateway(url, tmp_path, transport="sse") as gateway,
+            client_of(gateway, "ann") as ann,
+            client_of(gateway, "bob") as bob,
+        ):
+            for _ in range(2):
+                assert said(await ann.call_tool("p_whoami", {})) == "ann-at-p"
+                assert said(await bob.call_tool("p_whoami", {})) == "bob-at-p"
+                issuer.expire()
+            assert issuer.count("refresh_token") == 2
 
 
 async def test_nobody_completes_the_login_of_somebody_else(
@@ -230,6 +277,34 @@ async def test_a_call_goes_on_after_the_person_has_logged_in_on_the_page(
 
             async with client_of(url, "ann", elicitation_callback=accept, mode=mode) as client:
                 assert said(await client.call_tool("p_whoami", {})) == "ann"
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_step_up_asks_for_more_on_the_page_and_then_the_call_goes_on(
+    issuer: AuthorizationServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: Any
+) -> None:
+    monkeypatch.setenv("PEGBOARD_HOME", str(tmp_path))
+    opened: list[str] = []
+    with protected_server(issuer) as server:
+        for who in ("local", "ann"):
+            await log_in(tokens_for(server.url, tmp_path, server="p"), principal=who)
+        server.call_scope = "write"
+        async with shared_gateway(server.url, tmp_path) as url, anyio.create_task_group() as tasks:
+
+            async def use_page() -> None:
+                async with browser_at(url) as ann:
+                    await ann.sign_in("ann", "/ui/login/p")
+                    opened.append(await ann.begin("/ui/login/p"))
+                    await ann.http.get(opened[-1])
+
+            async def accept(ctx: Any, params: Any) -> t.ElicitResult:
+                tasks.start_soon(use_page)
+                return t.ElicitResult(action="accept")
+
+            async with client_of(url, "ann", elicitation_callback=accept, mode=mode) as client:
+                with anyio.fail_after(20):
+                    assert said(await client.call_tool("p_whoami", {})) == "ann"
+    assert [parse_qs(urlsplit(address).query)["scope"] for address in opened] == [["tools write"]]
 
 
 async def test_a_server_that_one_may_not_see_has_no_page(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -9,10 +10,14 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from mcp.shared.auth import OAuthClientInformationFull
 from mcp.shared.exceptions import MCPError
+from pydantic import AnyUrl
 from tests.conformance.clients import served
 from tests.e2e.test_serving import free_port
 from tests.oauth.authorization_server import authorization_server, protected_server
+from tests.oauth.browser import visit
+from tests.oauth.test_login_command import command, run
 from tests.oauth.test_login_page import KEYS, browser_at, client_of
 
 from pegboard.config.loader import Configuration
@@ -103,6 +108,51 @@ async def test_nothing_secret_is_written_down_or_shown(
     for secret in issuer.secrets:
         leaks = [text for text in shown if secret in text]
         assert not leaks, (secret, leaks[0][:500])
+
+
+async def test_commands_print_nothing_secret_also_when_they_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port, secret = free_port(), "the-secret-of-a-client-by-hand"
+    monkeypatch.setenv("CLIENT_SECRET", secret)
+    shown: list[str] = []
+    config = tmp_path / "mcp.json"
+    with authorization_server() as issuer, protected_server(issuer) as server:
+        issuer.clients["by-hand"] = OAuthClientInformationFull(
+            client_id="by-hand",
+            client_secret=secret,
+            redirect_uris=[AnyUrl(f"http://localhost:{port}/callback")],
+            token_endpoint_auth_method="client_secret_post",
+            scope="tools",
+        )
+        issuer.secrets.add(secret)
+        oauth = {"clientId": "by-hand", "clientSecret": "${CLIENT_SECRET}", "callbackPort": port}
+        config.write_text(json.dumps({"mcpServers": {"p": {"url": server.url, "oauth": oauth}}}))
+
+        async def show(*words: str, ends_well: bool = True) -> None:
+            code, text = await run(*words, "--debug", config=config)
+            assert (code == 0) is ends_well, text
+            shown.append(text)
+
+        async with command("login", "p", "--no-browser", "--debug", config=config) as login:
+            await visit(await login.wait_for(r"http://\S+/authorize\S+"))
+            assert await login.end() == 0, login.text
+            shown.append(login.text)
+        for words in (("doctor", "--json"), ("measure", "--json"), ("call", "p_whoami")):
+            await show(*words)
+        server.quotes_token = True
+        await show("call", "p_whoami", ends_well=False)
+        server.quotes_token = False
+        issuer.expire()
+        issuer.faults.down = True
+        await show("call", "p_whoami", ends_well=False)
+        await show("logout", "p", "--json", ends_well=False)
+    assert issuer.count("authorization_code") == 1
+    assert any("[redacted]" in text for text in shown)
+    shown += [p.read_text("utf-8", "replace") for p in _files(tmp_path)]
+    for one in issuer.secrets:
+        leaks = [text for text in shown if one in text]
+        assert not leaks, (one, leaks[0][:500])
 
 
 def _files(folder: Path) -> list[Path]:

@@ -21,7 +21,9 @@ import hashlib
 import logging
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable
-from typing import Final
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, Final
 from urllib.parse import quote, unquote
 
 import anyio
@@ -254,6 +256,16 @@ class ServerTokens:
     def _failed_within(self, principal: str, seconds: float) -> bool:
         since = self._clock() - self._failed_at.get(principal, 0.0)
         return 0 <= since < seconds  # less than 0: the clock was set back
+
+    async def amend(self, principal: str, **changes: Any) -> None:
+        """Change fields of a stored grant, if there is one and it can be written."""
+        key = self.key(principal)
+        with suppress(OSError, PegboardError):
+            async with self.storage.lock(key):
+                grant = await self.storage.load(key)
+                amended = replace(grant, **changes) if grant is not None else None
+                if amended is not None and amended != grant:
+                    await self.storage.save(key, amended)
 
     def refuse(self, principal: str, token: str) -> None:
         """Record that the server refused a token that was new."""

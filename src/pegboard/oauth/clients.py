@@ -126,8 +126,10 @@ def configured_client(
     if options.private_key:
         method = "private_key_jwt"
     elif options.client_secret:
-        # Without a list, RFC 8414 says that this method is supported.
-        is_basic = supported is None or "client_secret_basic" in supported
+        # Without a list, RFC 8414 says that this method is supported. With both, the other
+        # one is safer: the SDK's server wants `client_id` in the form, which strict ones refuse.
+        has_post = supported is not None and "client_secret_post" in supported
+        is_basic = supported is None or ("client_secret_basic" in supported and not has_post)
         method = "client_secret_basic" if is_basic else "client_secret_post"
     return OAuthClient(
         client_id=options.client_id,

@@ -42,6 +42,7 @@ from pegboard.oauth.http_requests import (
 from pegboard.oauth.login_options import OAuthOptions
 
 OFFLINE_ACCESS = "offline_access"
+INSUFFICIENT_SCOPE = "insufficient_scope"
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -275,7 +276,7 @@ class Challenge:
     @property
     def is_step_up(self) -> bool:
         """Whether the token is valid, but has too few scopes."""
-        return self.error == "insufficient_scope"
+        return self.error == INSUFFICIENT_SCOPE
 
 
 def parse_challenge(header: str | None) -> Challenge:

@@ -62,6 +62,8 @@ class Grant:
     lifetime: float = 0.0
     ended: str | None = None
     """Why it cannot be used or renewed any more; a person has to log in again."""
+    needed_scope: str | None = None
+    """The scopes that the server has asked for since, which the next login requests too."""
     login_begun_at: float | None = None
     """When somebody last began to log in again as this client, and has not finished since."""
 

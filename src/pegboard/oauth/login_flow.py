@@ -14,7 +14,6 @@ import hashlib
 import secrets
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Self
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -22,7 +21,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import anyio
 import httpx2
 from mcp.client.auth import OAuthFlowError
-from mcp.client.auth.utils import validate_authorization_response_iss
+from mcp.client.auth.utils import union_scopes, validate_authorization_response_iss
 from mcp.shared.auth import OAuthMetadata
 
 from pegboard.core.json import JsonObject
@@ -30,6 +29,7 @@ from pegboard.errors import PegboardError
 from pegboard.oauth.access_tokens import ServerTokens
 from pegboard.oauth.clients import OAuthClient, client_of_grant, find_client, request_tokens
 from pegboard.oauth.discovery import (
+    INSUFFICIENT_SCOPE,
     OFFLINE_ACCESS,
     AuthorizationServer,
     Challenge,
@@ -140,6 +140,9 @@ class Login:
             raise OAuthError(f"a login could not be stored: {exc.message.rstrip('.')}") from exc
         async with open_http() as http:
             challenge = request.challenge or await probe(http, tokens.url, request.headers)
+            if earlier is not None and earlier.needed_scope:
+                scope = union_scopes(challenge.scope, earlier.needed_scope)
+                challenge = replace(challenge, scope=scope, error=INSUFFICIENT_SCOPE)
             server = await discover(
                 http,
                 tokens.url,
@@ -166,7 +169,8 @@ class Login:
                 earlier=earlier,
             )
         if earlier is not None and client.is_registered and client.client_id == earlier.client_id:
-            await _record_begin(tokens, request.principal)
+            # Until the client has been seen to work, which is when the login succeeds.
+            await tokens.amend(request.principal, login_begun_at=time.time())
         return cls(request, server, client)
 
     def to_json(self) -> JsonObject:
@@ -299,16 +303,6 @@ class Login:
             resource=self._server.resource,
             scope=self._server.scope,
         )
-
-
-async def _record_begin(tokens: ServerTokens, principal: str) -> None:
-    """Record that a registration is used again, until its client has been seen to work."""
-    key = tokens.key(principal)
-    with suppress(OSError, PegboardError):  # then it is simply used again the next time too
-        async with tokens.storage.lock(key):
-            grant = await tokens.storage.load(key)
-            if grant is not None:
-                await tokens.storage.save(key, replace(grant, login_begun_at=time.time()))
 
 
 async def probe(http: httpx2.AsyncClient, url: str, headers: Mapping[str, str]) -> Challenge:

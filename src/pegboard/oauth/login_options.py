@@ -32,8 +32,8 @@ class OAuthOptions:
     client_secret: str | None = field(default=None, repr=False)
     """Its secret, as `${VAR}` or `${keyring:service/user}`."""
     client_auth: ClientAuthMethod | None = None
-    """How the client authenticates; by default the first way that the authorization server
-    supports."""
+    """How the client authenticates; with a secret, by default `client_secret_post` if the
+    authorization server announces it, else `client_secret_basic`."""
     private_key: str | None = field(default=None, repr=False)
     """A private key (PEM) to sign with instead of a secret (`private_key_jwt`), as `${file:path}`.
     """

@@ -49,10 +49,8 @@ class PreparedProgram:
 def unwrap_source(text: str) -> str:
     """The program in what a model sent, without the code fence and the common indentation."""
     if fenced := _FENCED.fullmatch(text.strip()):
-        inside = fenced[1].rstrip(" 	").removesuffix("
-")
-        text = f"
-{inside}"  # its lines keep their numbers
+        inside = fenced[1].rstrip(" \t").removesuffix("\n")
+        text = f"\n{inside}"  # its lines keep their numbers
     # If a program begins at the margin, an indented line may be part of a string.
     return textwrap.dedent(text) if text.lstrip("\n")[:1] in (" ", "\t") else text
 

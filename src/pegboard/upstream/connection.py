@@ -410,7 +410,9 @@ class Connection:
                 with tracked.scope:
                     return await self._channel.send(method, sent, headers)
             except MCPError as exc:
-                raise await self._translate_error(exc, method, downstream) from exc
+                # Without its cause: a traceback would show the server's own words, which may quote
+                # a credential.
+                raise await self._translate_error(exc, method, downstream) from None
             except HTTPError as exc:
                 self._record_failure(exc)
                 self.close()

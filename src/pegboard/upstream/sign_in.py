@@ -80,6 +80,12 @@ class SignIn:
             )
             error.only_caller = True
             raise error from refusal
+        from pegboard.oauth.discovery import parse_challenge  # which most calls never need
+
+        challenge = parse_challenge(refusal.challenge)
+        if challenge.is_step_up and challenge.scope:
+            # Stored, because the login may be made by another process: a command, or a worker.
+            await self._tokens.amend(self._principal, needed_scope=challenge.scope)
         address, login = await self._begin(refusal)
         elicitation: JsonObject = self._downstream.capabilities.get("elicitation") or {}
         if "url" in elicitation and self._downstream.can_give_input:
@@ -180,7 +186,8 @@ class SignIn:
             while True:
                 with suppress(PegboardError, OSError):
                     grant = await self._tokens.storage.load(key)
-                    if grant is not None and grant.state == "signed in":
+                    is_usable = grant is not None and grant.state == "signed in"
+                    if grant is not None and is_usable and grant.needed_scope is None:
                         break
                 progress()
                 await anyio.sleep(_PAGE_INTERVAL)
