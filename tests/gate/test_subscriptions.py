@@ -63,6 +63,6 @@ def test_nobody_takes_all_the_streams_of_changes(world: World) -> None:
         for _ in range(64):
             open_streams.enter_context(many.listening())
         refused = many.error("subscriptions/listen", notifications={"toolsListChanged": True})
-        assert "too many streams" in refused
+        assert "too many notification streams" in refused
         with world.person("carol").listening() as stream:
             assert stream.lines

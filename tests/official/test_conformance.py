@@ -50,8 +50,8 @@ REASONS = {
 
 NOT_TESTED = {
     "server-sse-polling": (
-        "the suite only warns: streams here have no priming event and no `retry` field, which are "
-        "optional"
+        "the suite only warns, because streams here have no priming event and no `retry` "
+        "field, which are optional"
     ),
     "tasks-status-notifications": "the suite skips its one check",
 }
