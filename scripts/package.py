@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -130,12 +131,18 @@ def check_contents(wheel: Path, sdist: Path) -> None:
     """Check that nothing is missing, and that nothing of this machine was packed."""
     with zipfile.ZipFile(wheel) as file:
         names = set(file.namelist())
+        (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
+        description = file.read(metadata).decode("utf-8")
     with tarfile.open(sdist) as file:
         sources = {name.partition("/")[2] for name in file.getnames()}
     missing = [name for name in _IN_WHEEL if name not in names]
     missing += [n for n in ("LICENSE", "README.md", "CHANGELOG.md") if n not in sources]
     if missing:
         raise SystemExit(f"error: not packed: {', '.join(missing)}")
+    if relative := re.findall(r"\]\((?!https?:|#)[^)]+\)", description):
+        raise SystemExit(f"error: links that the package index cannot follow: {relative[:3]}")
+    if "mcp-name: " not in description:  # the MCP registry looks for it there
+        raise SystemExit("error: the description has no line `mcp-name`")
     unwanted = ("tests/", "__pycache__", ".venv", "node_modules")
     packed = [n for n in sorted(names) if any(part in n for part in unwanted)]
     packed += [n for n in sorted(sources) if any(part in n for part in unwanted[1:])]

@@ -197,6 +197,7 @@ def ask(url: str, method: str, **params: Any) -> None:
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": {"name": "Cursor", "version": "2.1"},
     }
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
     httpx2.post(f"{url}/mcp/proxy", json=body, headers=headers, timeout=60).raise_for_status()
@@ -233,7 +234,7 @@ def main() -> None:
             ask(
                 url,
                 "tools/call",
-                name="call_destructive_tool",
+                name="call_tool",
                 arguments={"name": name, "arguments": arguments},
             )
         browser = driver.chromium.launch(

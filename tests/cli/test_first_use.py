@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import select
 import shlex
 import subprocess
@@ -307,11 +308,11 @@ def _clone(config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     return folder
 
 
-def _in_terminal(*words: str, answer: str, home: Path, cwd: Path) -> str:
+def _in_terminal(*words: str, answer: str, home: Path, cwd: Path, **more: str) -> str:
     """What a command prints on a terminal where a person gives an answer."""
     ours, theirs = pty.openpty()
     env = {**os.environ, "HOME": str(home), "PEGBOARD_HOME": str(home / "cache"), "TERM": "dumb",
-           "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}  # fmt: skip
+           "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", **more}  # fmt: skip
     started = subprocess.Popen(
         [sys.executable, "-m", "pegboard", *words],
         stdin=theirs, stdout=theirs, stderr=theirs, cwd=cwd, env=env, close_fds=True,
@@ -332,6 +333,25 @@ def _in_terminal(*words: str, answer: str, home: Path, cwd: Path) -> str:
     os.close(ours)
     started.wait(timeout=30)
     return shown.decode(errors="replace")
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        (("list",), "Starting the servers to list their tools ..."),
+        (("index",), "Starting the servers to list their tools ..."),
+        (("measure",), "0/?"),
+        (("doctor",), "Starting the servers ..."),
+    ],
+)
+def test_a_person_sees_at_once_what_a_command_waits_for(
+    command: tuple[str, ...], shown: str, config: Path, tmp_path: Path
+) -> None:
+    text = _in_terminal(*command, "--config", str(config), answer="", home=tmp_path, cwd=tmp_path,
+                        TERM="xterm")  # fmt: skip
+    first = re.search(r"\[1/1\]|1/1|tracker", text)
+    assert first is not None
+    assert shown in text[: first.start()]
 
 
 # --- install --------------------------------------------------------------------------------------

@@ -144,7 +144,7 @@ def test_statistics_are_updated_live(page: Page, url: str) -> None:
     call(url, "count_notes")
     expect(page.locator("[data-part=calls]")).to_contain_text("count_notes")
     call(url, "read_notes", topic="garden")
-    expect(page.locator("[data-part=calls]")).to_contain_text("spilled")
+    expect(page.locator("[data-part=calls]")).to_contain_text("stored")
     ask(url, "tools/list")
     expect(page.locator("[data-part=statistics]")).to_contain_text("in 1 list and 2 results")
 
@@ -264,9 +264,9 @@ def test_trust_and_stored_results_are_readable_on_a_phone(
     )
     page = context.new_page()
     page.goto(f"{url}/ui/calls")
-    marks = page.locator("td[data-label=Outcome]", has_text="spilled").first.locator(".badge").all()
-    ok, spilled = (mark.bounding_box() or {} for mark in marks)
-    assert spilled["x"] - ok["x"] - ok["width"] < 20  # side by side
+    marks = page.locator("td[data-label=Outcome]", has_text="stored").first.locator(".badge").all()
+    ok, stored = (mark.bounding_box() or {} for mark in marks)
+    assert stored["x"] - ok["x"] - ok["width"] < 20  # side by side
     page.get_by_role("link", name="Open the result of read_notes").first.click()
     for place in (page.url, f"{trusted[1]}/ui/trust"):
         page.goto(place)

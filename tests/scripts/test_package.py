@@ -47,6 +47,16 @@ def test_the_entry_for_the_registry_fits_its_rules() -> None:
     assert f"mcp-name: {server['name']}" in (ROOT / "README.md").read_text("utf-8")
 
 
+def test_the_readme_of_the_package_index_has_absolute_links() -> None:
+    hook = runpy.run_path(str(ROOT / "packaging/readme.py"))
+    text = "![a](docs/a.png) [b](docs/b.md#c) [d](https://e.example/f) [g](#h)"
+    assert hook["absolute_links"](text, "1.2.3") == (
+        "![a](https://raw.githubusercontent.com/pegboard/pegboard/v1.2.3/docs/a.png) "
+        "[b](https://github.com/pegboard/pegboard/blob/v1.2.3/docs/b.md#c) "
+        "[d](https://e.example/f) [g](#h)"
+    )
+
+
 def test_the_bundle_takes_the_wheel_that_is_built() -> None:
     project = tomllib.loads((ROOT / "packaging/mcpb/pyproject.toml").read_text("utf-8"))
     wheel = project["tool"]["uv"]["sources"]["pegboard"]["path"]

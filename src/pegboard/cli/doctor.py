@@ -22,6 +22,7 @@ from pegboard.cli.output import (
     NARROW,
     JsonOption,
     abbreviate_home,
+    err,
     line,
     out,
     print_json,
@@ -44,7 +45,8 @@ def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     source = find_source(config)
     configuration = source.read()
     # Every server is started and listed again: a cached catalog would hide a broken server.
-    found = anyio.run(check_servers, configuration, source.folder(configuration), report)
+    with err.status("Starting the servers ..."):
+        found = anyio.run(check_servers, configuration, source.folder(configuration), report)
     result: JsonObject = {
         "tokenizer": DEFAULT_TOKENIZER,
         "servers": [asdict(one) for one in found],

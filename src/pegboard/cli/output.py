@@ -124,10 +124,10 @@ def progress_bar(label: str) -> Generator[ProgressCallback]:
     columns = (TextColumn(label), BarColumn(), MofNCompleteColumn())
     # Transient: the bar is gone when the result is printed.
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
-        task = bar.add_task(label, total=None, visible=False)
+        task = bar.add_task(label, total=None)
 
         def advance(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total, visible=True)
+            bar.update(task, completed=done, total=total)
 
         yield advance
 

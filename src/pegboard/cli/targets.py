@@ -25,7 +25,13 @@ import typer
 
 from pegboard.board import Pegboard
 from pegboard.cli.config_discovery import find_source
-from pegboard.cli.output import abbreviate_home, print_warning, progress_bar
+from pegboard.cli.output import (
+    abbreviate_home,
+    err,
+    line,
+    print_warning,
+    progress_bar,
+)
 from pegboard.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -98,6 +104,8 @@ def open_source(
     from pegboard.gateway.gateway_board import GatewayBoard
 
     listed = GatewayBoard(source, configuration, progress or print_progress)
+    if progress is None:
+        _announce_listing(listed)
     listed.tools()  # lists the servers now: within an event loop, Ctrl-C would not be noticed
     return listed
 
@@ -109,7 +117,15 @@ def open_config_board(source: ConfigSource) -> GatewayBoard:
 
     configuration = source.read()
     _warn_about(configuration)
-    return GatewayBoard(source, configuration, print_progress)
+    board = GatewayBoard(source, configuration, print_progress)
+    _announce_listing(board)
+    return board
+
+
+def _announce_listing(board: GatewayBoard) -> None:
+    """Tell a person what they wait for: nothing else is printed until a server has answered."""
+    if err.is_terminal and not board.gateway.knows_all_servers:
+        err.paragraph(line(("Starting the servers to list their tools ...", "dim")))
 
 
 def _warn_about(configuration: Configuration) -> None:

@@ -131,6 +131,8 @@ _OUTCOMES = {
     "refused": ("refused", "warn"),
     "cancelled": ("canceled", ""),
 }
+_MARKS = {"cached": "cached", "spilled": "stored", "projected": "fields selected"}
+"""What was done with a result, by the field of the event."""
 _COLUMNS = ("Time", "Tool", "Outcome", "Duration", "Tokens", "Client")
 _NUMBERS = ("Duration", "Tokens", "Sent")
 _TOOL_COLUMN = 1
@@ -228,7 +230,7 @@ def _result_link(visible: Visibility, call: CallFinished) -> Html | str:
 
 
 def _finished_row(visible: Visibility, call: CallFinished) -> Row:
-    marks = [word for word in ("cached", "spilled", "projected") if getattr(call, word)]
+    marks = [text for field, text in _MARKS.items() if getattr(call, field)]
     text, kind = _OUTCOMES[call.outcome]
     before, sent = call.tokens_out_before, call.tokens_out
     if sent is None:
