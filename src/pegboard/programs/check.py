@@ -49,6 +49,7 @@ class PreparedProgram:
 
 def unwrap_source(text: str) -> str:
     """The program in what a model sent: without the fence and the indentation around all of it."""
+    text = text.removeprefix("\ufeff")  # editors on Windows begin files with this mark
     if fenced := _FENCED.fullmatch(text):
         text = f"\n{fenced[1]}"  # its lines keep their numbers
     # The text of a program that begins at the margin may be indented on purpose: in a string.
