@@ -32,7 +32,8 @@ def test_a_program_that_deletes_needs_a_yes(config: Path, tmp_path: Path) -> Non
     program = tmp_path / "delete.py"
     program.write_text(DELETE)
     arguments = ("run", str(program), "--config", str(config))
-    assert "only reads" in pegboard(*arguments, home=tmp_path).out
+    refused = pegboard(*arguments, home=tmp_path)
+    assert ("only reads" in refused.out, "--write" in refused.err) == (True, True)
     assert "only reads" in pegboard(*arguments, "--yes", home=tmp_path).out
     declined = pegboard(*arguments, "--write", home=tmp_path)
     assert declined.code == 1

@@ -1,10 +1,14 @@
-"""Code mode through `pegboard serve --http`, with the official clients of both eras."""
+"""Code mode through `pegboard serve`, over HTTP and stdio, with official clients of both eras."""
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +17,7 @@ import anyio
 import httpx2
 import pytest
 from anyio import to_thread
-from mcp import Client
+from mcp import Client, StdioServerParameters
 from mcp_types import ElicitResult
 from tests.conformance.clients import Job, play_typescript
 from tests.replicas.test_suspended_runs import DELETE, RUN, SERVER, Library
@@ -155,6 +159,57 @@ def test_a_client_that_leaves_ends_the_call_that_its_program_waits_for(
 
     anyio.run(main)
     assert library.journal == ["note a", "wait", "cancelled"]
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+@pytest.mark.parametrize("action", ["accept", "decline", None])
+def test_a_client_over_stdio_is_asked_or_goes_on_by_name_after_a_crash(
+    library: Library, era: Era, action: Literal["accept", "decline"] | None
+) -> None:
+    asked: list[str] = []
+
+    async def answer(context: Any, params: Any) -> ElicitResult:
+        asked.append(params.message)
+        return ElicitResult(action=action or "cancel", content={} if action == "accept" else None)
+
+    pid = library.folder / "pid"
+    # The shell leaves its process id, so that the test can kill the gateway and nothing else.
+    serve = f'echo $$ > {pid}; exec "$0" -m pegboard serve --config {library.config}'
+    server = StdioServerParameters(
+        command="/bin/sh",
+        args=["-c", serve, sys.executable],
+        env={**os.environ, "PEGBOARD_HOME": str(library.folder / "kept")},
+    )
+    mode = "legacy" if era == "legacy" else "auto"
+
+    async def run(tool: str, *, kill: bool = False, **arguments: Any) -> str:
+        text = ""
+        with anyio.fail_after(60):
+            try:
+                callback = None if action is None else answer
+                async with Client(server, mode=mode, elicitation_callback=callback) as client:
+                    result = await client.call_tool(tool, arguments)
+                    text = result.content[0].text  # type: ignore[union-attr]
+                    if kill:
+                        os.kill(int(pid.read_text()), signal.SIGKILL)
+            except Exception:
+                assert kill  # closing a connection to a process that is gone may fail
+        return text
+
+    text = anyio.run(partial(run, "run_write_code", kill=action is None, code=DELETE))
+    if action is None:
+        assert library.journal == ["note first"]
+        handle = text.partition('run="')[2].partition('"')[0]
+        text = anyio.run(partial(run, "run_destructive_code", run=handle))
+        again = anyio.run(partial(run, "run_destructive_code", run=handle))
+        assert "already continued" in again
+    assert [QUESTION in question for question in asked] == ([] if action is None else [True])
+    if action == "decline":
+        assert "was declined by the user" in text
+        assert library.journal == ["note first"]
+    else:
+        assert text == '["deleted 1","deleted 3"]'
+        assert library.journal == DONE
 
 
 @pytest.fixture(scope="module")

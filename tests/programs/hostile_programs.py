@@ -61,6 +61,18 @@ HOSTILE: dict[str, str] = {
         "import base64\nb = b'a' * 10**7\nfor i in range(20):\n    b = base64.b64encode(b)\nlen(b)"
     ),
     "large value": "'x' * (50 * 10**6)",
+    # Small in the worker, where the parts are shared, and endless as JSON.
+    "value that doubles": "l = [1]\nfor _ in range(60):\n    l = [l, l]\nl",
+    "argument that doubles": (
+        "l = [1]\nfor _ in range(60):\n    l = [l, l]\nawait echo(n=1, text=l)"
+    ),
+    "stored value that doubles": "l = [1]\nfor _ in range(60):\n    l = [l, l]\nkeep(l)",
+    "one text many times": "['x' * 10**6] * 10**5",
+    "object that doubles": (
+        "class A:\n    pass\na = 1\nfor _ in range(60):\n    b = A()\n    b.x = b.y = a\n"
+        "    a = b\na"
+    ),
+    "many stored values": "for n in range(190):\n    keep('x' * 7_000_000 + str(n))",
     "calls that grow": "s = 'x'\nwhile True:\n    s = (await echo(n=1, text=s + s))['text']",
     "many large calls": (
         "s = 'x' * 3_000_000\nfor n in range(150):\n    await echo(n=n, text=s + str(n))"

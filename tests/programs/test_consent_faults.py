@@ -10,6 +10,7 @@ import pytest
 from pegboard import CallResult, Pegboard, Policy, Rule
 from pegboard.core.calls import LOCAL_CALLER, Caller
 from pegboard.core.options import CodeOptions
+from pegboard.errors import Busy
 from pegboard.pipeline import Parts
 from pegboard.store.memory import MemoryStore
 
@@ -189,6 +190,26 @@ async def test_a_call_is_made_only_where_its_line_was_shown() -> None:
     assert ["you will be asked again" in text for text in texts] == [True, True, False]
 
 
+async def test_an_answer_that_waits_lists_every_call_that_consent_covers() -> None:
+    shelf = Shelf()
+    board = shelf.board()
+    gone: list[str] = []
+
+    @board.tool(annotations=DESTRUCTIVE)
+    def delete_file(path: str) -> str:
+        """Delete a file."""
+        gone.append(path)
+        return path
+
+    program = "for n in range(50):\n    await delete_file(path='/a/' + 'folder/' * 20 + str(n))"
+    waiting = await board.run_code(program, write=True)
+    for text in (text_of(waiting), waiting.structured["message"]):
+        lines = [line for line in text.splitlines() if line.startswith("- ")]
+        assert len(lines) == len(set(lines)) == 50
+    await resume(board, waiting.structured["run"])
+    assert len(gone) == 50
+
+
 async def test_what_stands_at_the_end_of_a_long_argument_is_shown() -> None:
     shelf, texts = Shelf(), list[str]()
     board = shelf.board()
@@ -246,6 +267,31 @@ async def test_consent_given_twice_at_once_deletes_once() -> None:
         for _ in range(4):
             tasks.start_soon(go_on)
     assert sorted(outcomes) == ["done", "refused", "refused", "refused"]
+
+
+async def test_consent_while_all_workers_are_busy_can_be_given_again() -> None:
+    shelf = Shelf()
+    board = shelf.board(code=CodeOptions(workers=1, queue=0))
+    entered, leave = anyio.Event(), anyio.Event()
+
+    @board.tool(annotations=READ_ONLY)
+    async def read_slowly() -> int:
+        """Wait."""
+        entered.set()
+        await leave.wait()
+        return 1
+
+    run = await wait_for_consent(board, f"await add_note(text='a')\n{DELETE_ODD}")
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(board.run_code, "await read_slowly()")
+            await entered.wait()
+            for _ in range(2):
+                with pytest.raises(Busy):
+                    await resume(board, run)
+            leave.set()
+    assert not (await resume(board, run)).is_error
+    assert (shelf.notes, sorted(shelf.books)) == (["a"], [2, 4, 6])
 
 
 async def test_another_principal_cannot_consent() -> None:

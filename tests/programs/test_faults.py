@@ -67,6 +67,10 @@ class World:
         self.notes.append(text)
         return {"text": text}
 
+    async def delete(self) -> None:
+        """Delete everything."""
+        self.notes.append("deleted")
+
     async def run(self, program: str, **given: Any) -> CallResult:
         return await self.board.run_code(program, **given)
 
@@ -106,6 +110,72 @@ async def test_a_worker_that_dies_fails_its_program_alone() -> None:
             assert text_of(await world.run("(await number(n=3))['n']")) == "3"
             tasks.cancel_scope.cancel()
     assert world.notes == ["a"]
+
+
+async def test_a_worker_that_dies_in_the_middle_of_a_call_is_reported() -> None:
+    world = World()
+    found: list[CallResult] = []
+    await world.run("1")
+    program = "print('once')\nawait add_note(text='a')\nawait wait(seconds=0.3)"
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+
+            async def run() -> None:
+                found.append(await world.run(program, write=True))
+
+            tasks.start_soon(run)
+            await world.entered.wait()
+            for pid in workers():
+                os.kill(pid, signal.SIGKILL)
+    [stopped] = found
+    assert "The worker of this program died.\nDone before that: add_note, wait." in text_of(stopped)
+    assert text_of(stopped).count("once") == 1
+    again = await world.run(program, write=True, after=stopped.structured["after"])
+    assert not again.is_error
+    assert (world.notes, world.left) == (["a"], ["done"])
+
+
+async def test_a_worker_that_dies_before_the_first_call_is_replaced_and_prints_once() -> None:
+    world = World()
+    found: list[CallResult] = []
+    await world.run("1")
+    program = "print('once')\nfor n in range(9_000_000):\n    pass\nn"
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+
+            async def run() -> None:
+                found.append(await world.run(program))
+
+            tasks.start_soon(run)
+            await anyio.sleep(0.2)
+            for pid in workers():
+                os.kill(pid, signal.SIGKILL)
+    assert text_of(found[0]) == "8999999\nPrinted:\nonce"
+
+
+def agree_at_once(question: Any) -> bool:
+    return True
+
+
+async def test_a_program_that_wrote_and_finds_no_worker_later_has_a_record() -> None:
+    world = World(code=CodeOptions(workers=1, queue=0))
+    world.board.tool(annotations={"destructiveHint": True})(world.delete)
+    program, found = "await add_note(text='a')\nawait delete()", list[CallResult]()
+    async with anyio.create_task_group() as tasks:
+
+        async def agree(question: Any) -> bool:
+            tasks.start_soon(world.run, "await wait()")
+            await world.entered.wait()
+            return True
+
+        with anyio.fail_after(20):
+            found.append(await world.run(program, write=True, consent=agree))
+        tasks.cancel_scope.cancel()
+    [result] = found
+    assert "Stopped: Too many programs are running already" in text_of(result)
+    after = result.structured["after"]
+    await world.run(program, write=True, after=after, consent=agree_at_once)
+    assert world.notes == ["a", "deleted"]
 
 
 async def test_a_worker_that_dies_while_it_computes_is_reported() -> None:

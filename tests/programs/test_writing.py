@@ -9,6 +9,7 @@ import anyio
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.boards import WRITE
 from tests.programs.conftest import MakeBoard, Tracker, tracker_board
 
 from pegboard import Pegboard
@@ -87,6 +88,29 @@ async def test_a_cancelled_write_may_have_happened(board: Pegboard) -> None:
     assert "May have happened: add_comment" in result.content[0]["text"]
 
 
+async def test_a_write_that_may_have_happened_is_not_made_again(
+    make_board: MakeBoard, tracker: Tracker
+) -> None:
+    board = make_board(code=CodeOptions(total_time=0.6))
+
+    @board.tool(annotations=WRITE)
+    async def send(to: str) -> str:
+        """Send a message, and answer late."""
+        tracker.done.append(("send", to))
+        await anyio.sleep(30)
+        return to
+
+    after = None
+    for _ in range(3):
+        result = await board.run_code("await send(to='ann')", write=True, after=after)
+        after = result.structured.get("after", after)
+        assert "may have" in result.content[0]["text"].lower()
+    assert tracker.done == [("send", "ann")]
+    # Once its author knows, the rest of the program goes on.
+    await board.run_code("await add_comment(issue='A', body='x')", write=True, after=after)
+    assert tracker.done == [("send", "ann"), ("add_comment", "A")]
+
+
 @settings(max_examples=15, deadline=None)
 @given(fails_at=st.integers(0, 7), parallel=st.booleans())
 def test_no_write_is_made_twice_wherever_a_program_fails(fails_at: int, parallel: bool) -> None:
@@ -122,6 +146,40 @@ async def test_a_recorded_run_is_repeated_without_any_call(
     assert tracker.done == done
     with pytest.raises(InvalidArguments):
         await board.dispatcher.replay_program(await board.view(Caller("eve")), run)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "try:\n    await add_comment(issue='WEB-0', body='x')\n"
+        "except RuntimeError as error:\n    text = str(error)\n[text, time.time() > 0]",
+        "r = await gather(add_comment(issue='WEB-0', body='x'), return_exceptions=True)\nstr(r[0])",
+        "print(time.time() % 1 == time.time() % 1)\nawait add_comment(issue='A', body='x')\n1 / 0",
+        "await delete_issue(issue='WEB-1')",
+        "1 / 0",
+    ],
+    ids=["caught", "gathered", "stopped", "declined", "nothing"],
+)
+async def test_a_replay_fails_where_the_run_did_and_leaves_its_record_alone(
+    make_board: MakeBoard, tracker: Tracker, program: str
+) -> None:
+    board = make_board(code=CodeOptions(store_programs=True))
+    first = await board.run_code(program, write=True, consent=lambda question: False)
+    run = first.meta["io.github.pegboard/run"]["id"]
+    done = list(tracker.done)
+    expected = first.content[0]["text"].partition(" Fix the program")[0]
+    clock = f"print(time.time())\n{program}"
+    timed = await board.run_code(clock, write=True, consent=lambda question: False)
+    printed: list[str] = []
+    for _ in range(2):
+        repeated = await board.dispatcher.replay_program(await board.view(), run)
+        assert repeated.content[0]["text"].startswith(expected)
+        again = await board.dispatcher.replay_program(
+            await board.view(), timed.meta["io.github.pegboard/run"]["id"]
+        )
+        printed.append(again.content[-1]["text"])
+    assert printed[0] == printed[1]
+    assert tracker.done[: len(done)] == done
 
 
 # Consent ---------------------------------------------------------------------------------------

@@ -6,10 +6,12 @@ files of the user; with Redis, any replica goes on with them. What the server di
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncGenerator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -210,3 +212,30 @@ async def test_without_redis_nothing_is_destroyed_and_the_answer_says_why(
     assert result.is_error
     assert "It needs consent and cannot wait" in result.content[0]["text"]
     assert tracker.done == []
+
+
+def test_a_run_that_waits_outlives_an_outage_of_redis(
+    own_redis: RedisServer, tmp_path: Path
+) -> None:
+    def restart() -> None:
+        own_redis.start()
+        while "cannot be reached" in resume(gateway, "w-0")["content"][0]["text"]:
+            time.sleep(0.05)  # the gateway looks once a second
+
+    address = f"redis://{own_redis.address}/0"
+    library = Library(tmp_path, address, mode="code", server=SERVER)
+    gateway = library.start()
+    try:
+        before = suspend(gateway)
+        own_redis.command("save")
+        own_redis.stop()
+        refused = resume(gateway, before)["content"][0]["text"]
+        assert "try again with the same handle" in refused
+        during = suspend(gateway)
+        restart()
+        for run in (before, during):
+            assert resume(gateway, run)["content"][0]["text"] == '["deleted 1","deleted 3"]'
+            assert resume(gateway, run)["isError"]
+    finally:
+        library.stop()
+    assert library.journal == ["note first"] * 2 + ["delete 1", "delete 3", "note last"] * 2

@@ -49,6 +49,25 @@ async def test_search_shows_what_programs_call_and_what_comes_back() -> None:
     assert 'list_issues(status?: str = "open") -> []{key, title, votes} - List issues' in text
 
 
+async def test_search_shows_the_fields_that_a_list_of_any_objects_had() -> None:
+    board = Pegboard("claims", mode="code")
+
+    @board.tool(annotations={"readOnlyHint": True})
+    def list_claims() -> list[dict[str, Any]]:
+        """List claims."""
+        return [{"id": 1, "euros": 10}]
+
+    async with connect(board) as client:
+        shown: list[str] = []
+        for _ in range(2):
+            found = await client.call_tool("search_tools", {"queries": ["list claims"]})
+            shown.append(found.content[0].text)  # type: ignore[union-attr]
+            await client.call_tool("run_code", {"code": "await list_claims()"})
+        wrong = await client.call_tool("run_code", {"code": "(await list_claims())[0]['eur']"})
+    assert ["-> ~[]{id, euros}" in text for text in shown] == [False, True]
+    assert 'no key "eur" (keys: id, euros)' in wrong.content[0].text  # type: ignore[union-attr]
+
+
 async def test_a_large_value_is_stored_and_a_list_becomes_a_table() -> None:
     async with connect(tracker_board(Tracker())) as client:
         table = await client.call_tool("run_code", {"code": "await list_issues() * 9"})

@@ -15,6 +15,7 @@ from pegboard.cli.output import EXIT_FAILED, JsonOption, err, out, print_json
 from pegboard.cli.targets import ConfigOption, open_config_board
 from pegboard.core.calls import LOCAL_CALLER, Caller, CallResult
 from pegboard.core.code.consent import ConsentQuestion
+from pegboard.modes.run_code import RUN_WRITE_CODE
 
 
 def run(
@@ -53,7 +54,10 @@ def run(
         async with board:
             return await board.run_code(source, write, after, consent=consent)
 
-    print_run(anyio.run(work), as_json=as_json)
+    result = anyio.run(work)
+    if not write and any(RUN_WRITE_CODE in block.get("text", "") for block in result.content):
+        err.print("Here, --write stands for run_write_code: it allows these calls.")
+    print_run(result, as_json=as_json)
 
 
 async def _confirm(question: str) -> bool:

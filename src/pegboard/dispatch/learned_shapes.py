@@ -210,8 +210,9 @@ _MAX_FILE_BYTES = 1 << 18
 _QUICK_CHARACTERS = 200_000
 """Characters of JSON that are parsed in a few milliseconds."""
 _SUFFIX = ".json"
-_UNINFORMATIVE = ("", "{result}", "{*}", "{result{*}}")
-"""Shapes of output schemas that say nothing: any object, and the wrapper of SDKs around text."""
+_UNINFORMATIVE = ("", "{result}", "{*}", "{result{*}}", "[]{*}", "{result[]{*}}")
+"""Shapes of output schemas that say nothing: any object, a list of any objects, and the wrapper of
+SDKs around text."""
 _log = logging.getLogger(__name__)
 
 

@@ -48,6 +48,7 @@ class PreparedProgram:
 
 def unwrap_source(text: str) -> str:
     """The program in what a model sent, without the code fence and the common indentation."""
+    text = text.removeprefix("\ufeff")  # editors on Windows begin files with this mark
     if fenced := _FENCED.fullmatch(text.strip()):
         inside = fenced[1].rstrip(" \t").removesuffix("\n")
         text = f"\n{inside}"  # its lines keep their numbers

@@ -34,7 +34,7 @@ from pegboard.core.schemas.signatures import allowed_values, value_types
 from pegboard.core.tools import Tool
 from pegboard.ports import Sandbox
 from pegboard.programs.check import build_sandbox_limits
-from pegboard.programs.running_program import RunningProgram, read_arguments
+from pegboard.programs.running_program import RunningProgram
 
 _MAX_SECONDS = 60.0
 
@@ -88,7 +88,7 @@ class _CopiedProgram(RunningProgram):
         if tool is None or call.positional or is_vouched_for(tool):
             return await super().answer(call)
         try:
-            arguments = read_arguments(tool, call)
+            arguments = self.read_arguments(call)
         except ValueError:
             return await super().answer(call)  # raises inside the program, and calls nothing
         record = start_record(tool, call.name, arguments)

@@ -39,13 +39,14 @@ from pegboard.core.code.steps import (
     ProgramRejected,
     SandboxFailed,
     Step,
+    ValueTooLarge,
     to_json,
 )
 from pegboard.core.events import EventOutcome, RunFinished, RunStarted
 from pegboard.core.json import Json, JsonObject, compact, digest
 from pegboard.core.similar_names import nearest
 from pegboard.core.tools import Tool
-from pegboard.errors import PegboardError, StoreError
+from pegboard.errors import Busy, PegboardError, StoreError
 from pegboard.ports import SandboxSession
 from pegboard.programs.check import (
     RESEND_NOTE,
@@ -56,7 +57,7 @@ from pegboard.programs.check import (
 )
 from pegboard.programs.preview import preview_program
 from pegboard.programs.run_storage import SuspendedRun, identify_tools
-from pegboard.programs.running_program import RunningProgram, read_arguments
+from pegboard.programs.running_program import RunningProgram
 from pegboard.programs.scope import RunRequest, RunScope
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ class ProgramRun:
         self, program: RunningProgram, opening: Opening, stubs: str | None = None
     ) -> None:
         """Run it to its end, asking for consent as needed."""
-        options = self.runner.options
+        options, calls = self.runner.options, len(self.ledger.calls)
         try:
             stopped = await self._run_segment(program, opening, stubs)
             while stopped is not None:
@@ -181,6 +182,10 @@ class ProgramRun:
             await self._stop(f"{limit} was reached: {reason}.", kind="limit")
         except SandboxFailed as exc:
             await self._stop(str(exc), kind="sandbox")
+        except Busy as exc:
+            if len(self.ledger.calls) == calls:
+                raise  # it can simply be sent again
+            await self._stop(exc.message, kind="busy")
         except ProgramFailed as exc:
             await self._stop(self._explain(exc), line=exc.line)
         except anyio.get_cancelled_exc_class():
@@ -196,13 +201,17 @@ class ProgramRun:
         The worker is released before anybody is asked, because people take their time.
         """
         settled, decisions = dict(program.settled), deepcopy(program.decisions)
-        calls = len(self.ledger.calls)
+        calls, printed = len(self.ledger.calls), (self.printed, self.prints_dropped)
+        began = time.monotonic()
         try:
             return await self._run_in_session(program, opening, stubs)
         except SandboxFailed:
-            if len(self.ledger.calls) > calls:
+            # A worker can die while it is idle, and then nothing of this program has been done. A
+            # program that computed for long and ended its worker would only do so again.
+            is_late = time.monotonic() - began > self.runner.options.compute_time / 2
+            if len(self.ledger.calls) > calls or is_late:
                 raise
-            # A worker can die while it is idle. Nothing of this program has been done yet.
+            self.printed, self.prints_dropped = printed
             program.settled, program.decisions = settled, decisions
             return await self._run_in_session(program, opening, stubs)
 
@@ -225,14 +234,16 @@ class ProgramRun:
                     self.printed += session.printed
                     self.prints_dropped += session.prints_dropped
         try:
-            value = to_json(ended.value)
+            value = to_json(ended.value, options.value_bytes)
+        except ValueTooLarge as exc:
+            raise LimitExceeded(f"its value is {exc}") from exc
         except ValueError as exc:
             raise ProgramFailed("ValueError", str(exc)) from exc
         if (size := len(compact(value))) > options.value_bytes:
             limit = options.value_bytes
             raise LimitExceeded(f"its value has {size} bytes, and value_bytes is {limit}")
         self.report = replace(self._report("finished", ""), value=value)
-        if options.store_programs and self.now is None:
+        if options.store_programs:
             await self._save_record()
         return None
 
@@ -279,7 +290,7 @@ class ProgramRun:
         if question.records:
             return question
         tool = program.tools[call.name]
-        record = start_record(tool, call.name, read_arguments(tool, call))
+        record = start_record(tool, call.name, program.read_arguments(call))
         return replace(question, records=(record,), is_complete=False)
 
     def _decide(
@@ -331,15 +342,20 @@ class ProgramRun:
         """Report that it did not finish, and store what it did."""
         lines = self.request.program.splitlines()
         source = lines[line - 1] if line is not None and line <= len(lines) else None
-        report = self._report("stopped" if self.ledger.made else "nothing", message)
+        # A replay makes no call itself: it stopped after those that it repeats.
+        done = self.ledger.made if self.now is None else self.ledger.calls
+        report = self._report("stopped" if done else "nothing", message)
         self.report = replace(report, line=line, source=source, kind=kind)
-        if not self.ledger.calls and not self.ledger.unused:
+        is_empty = not self.ledger.calls and not self.ledger.unused
+        if is_empty and not self.runner.options.store_programs:
             return
         if await self._save_record() and any(c.risk != "read" for c in self.ledger.calls):
             self.report = replace(self.report, after=self.id)
 
     async def _save_record(self) -> bool:
         """Store what was done; without a record there is no handle to continue with."""
+        if self.now is not None:
+            return False  # the record of a run that is replayed stays as it is
         record: JsonObject = {"calls": self.ledger.to_json(_MAX_RECORD_BYTES)}
         if self.runner.options.store_programs:
             record |= {"program": self.request.program, "started_at": self.started_at}

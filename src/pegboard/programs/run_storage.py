@@ -22,7 +22,7 @@ from pegboard.core.code.program_tools import ProgramTools
 from pegboard.core.code.steps import Answer, Raised, Returned
 from pegboard.core.json import Json, JsonObject, digest
 from pegboard.core.tools import Catalog, Tool
-from pegboard.errors import InvalidArguments
+from pegboard.errors import InvalidArguments, StoreError
 from pegboard.ports import Records
 from pegboard.programs.scope import ConsentChannel
 
@@ -49,17 +49,25 @@ class RunStorage:
             InvalidArguments: It is unknown, expired or somebody else's.
             StoreError: The store cannot be reached.
         """
-        record: Json = await self._store.get(_key(principal, handle))
-        if not isinstance(record, dict) or record["expires_at"] <= self._clock():
-            raise self.unknown()
-        return record
+        return self._check(await self._store.get(_key(principal, handle)))
+
+    def _check(self, record: Json) -> JsonObject:
+        if isinstance(record, dict) and record["expires_at"] > self._clock():
+            return record
+        # While a shared store is unavailable, memory takes its place, which knows few of its runs.
+        if not getattr(self._store, "is_shared", True):
+            raise StoreError(
+                "Nothing ran. The shared store cannot be reached, so this run cannot be looked up: "
+                "try again with the same handle."
+            )
+        raise self.unknown()
 
     @staticmethod
     def unknown() -> InvalidArguments:
         """The error for a handle that names nothing for this principal."""
         return InvalidArguments(
             "Nothing ran. This run is unknown, expired or was already continued: "
-            "run the program again."
+            "check what it has done before you run its program again."
         )
 
     async def take(self, principal: str, handle: str) -> JsonObject:
@@ -71,10 +79,7 @@ class RunStorage:
             return None
 
         await self._store.update(_key(principal, handle), remove)
-        record = taken[0]
-        if not isinstance(record, dict) or record["expires_at"] <= self._clock():
-            raise self.unknown()
-        return record
+        return self._check(taken[0])
 
 
 def _key(principal: str, handle: str) -> str:

@@ -15,7 +15,7 @@ from pegboard.core.events import RunFinished, RunStarted
 from pegboard.core.json import Json, JsonObject, digest
 from pegboard.core.options import CodeOptions
 from pegboard.core.results.shapes import WRAPPER_KEY, add_meta, add_note
-from pegboard.errors import InvalidArguments, NotPermitted
+from pegboard.errors import Busy, InvalidArguments, NotPermitted
 from pegboard.ports import Observer, Records, Sandbox, record_event
 from pegboard.programs.program_run import ProgramRun
 from pegboard.programs.run_storage import RunStorage, SuspendedRun
@@ -73,7 +73,11 @@ class ProgramRunner:
         stored = SuspendedRun.from_json(await self.storage.take(principal, handle))
         run = ProgramRun.from_stored(self, scope, request, stored)
         with run.observed():
-            await run.resume(stored, has_consent=request.has_consent)
+            try:
+                await run.resume(stored, has_consent=request.has_consent)
+            except Busy:  # nothing of it was done, so it goes on waiting
+                await self.storage.save(principal, handle, stored.to_json())
+                raise
         return run.report
 
     async def replay(self, scope: RunScope, handle: str) -> RunReport:
@@ -92,12 +96,13 @@ class ProgramRunner:
             raise NotPermitted(f"This call of {call.tool.name} is not in the record.")
 
         scope = replace(scope, dispatch=refuse)
-        # Consent changes nothing here: a call that is not in the record is refused anyway.
+        # A destructive call that is not in the record was declined.
         request = RunRequest(
-            program=record["program"], via="replay", may_write=True, consent=lambda question: True
+            program=record["program"], via="replay", may_write=True, consent=lambda question: False
         )
         run = ProgramRun(self, scope, request, run=handle)
-        run.ledger = Ledger(CallRecord.from_json(call) for call in record["calls"])
+        calls = (CallRecord.from_json(call) for call in record["calls"])
+        run.ledger = Ledger(calls, is_replay=True)
         run.now = record["started_at"]
         await run.start()
         return run.report

@@ -115,6 +115,7 @@ class RunningProgram:
         self._written = 0
         """Bytes in the arguments and results of writes so far."""
         self._stored = 0
+        self._stored_bytes = 0
         self._done = 0
 
     def stops(self, name: str) -> bool:
@@ -187,7 +188,7 @@ class RunningProgram:
         if not self.stops(call.name):
             return True
         try:
-            arguments = read_arguments(self.tools[call.name], call)
+            arguments = self.read_arguments(call)
         except ValueError:
             return True  # it will raise inside the program, and nothing is called
         record = start_record(self.tools[call.name], call.name, arguments)
@@ -195,6 +196,15 @@ class RunningProgram:
             return True
         decisions = self.decisions.get(record.key)
         return decisions.pop(0) if decisions else None
+
+    def read_arguments(self, call: ProgramCall) -> JsonObject:
+        """The arguments of a call as its tool takes them.
+
+        Raises:
+            ValueError: They cannot be written as JSON, or are too large.
+        """
+        arguments: JsonObject = to_json(call.arguments, self.options.value_bytes)
+        return original_arguments(self.tools[call.name], arguments)
 
     # Waiting -----------------------------------------------------------------------------------
 
@@ -241,7 +251,7 @@ class RunningProgram:
         if call.positional:
             return Raised("TypeError", f"{call.name} takes keyword arguments: {tool.signature}")
         try:
-            arguments = read_arguments(tool, call)
+            arguments = self.read_arguments(call)
             size = len(compact(arguments))
             self._check_size("The arguments have", size)
         except ValueError as exc:
@@ -256,7 +266,7 @@ class RunningProgram:
         record = start_record(tool, call.name, arguments)
         number, earlier = self.ledger.begin(record)
         if earlier is not None:
-            return Returned(earlier.value)
+            return earlier.answer
         self._writing += is_write
         try:
             async with self._slots:
@@ -275,10 +285,14 @@ class RunningProgram:
         if self._stored > self.options.max_calls:
             raise LimitExceeded(f"more than {self.options.max_calls} uses of keep and kept")
         try:
-            value = to_json(given[0])
+            value = to_json(given[0], self.options.value_bytes)
             if call.name == KEPT:
                 return Returned(await self.scope.load_value(str(value)))
-            self._check_size("The value has", len(compact(value)))
+            size = len(compact(value))
+            self._check_size("The value has", size)
+            self._stored_bytes += size
+            if self._stored_bytes > self.options.memory_bytes:
+                raise LimitExceeded("it stores more values than fit into its memory")
             return Returned(await self.scope.store_value(value))
         except ValueError as exc:
             return Raised("ValueError", f"{call.name}: {exc}")
@@ -301,30 +315,30 @@ class RunningProgram:
             request=self.scope.request,
         )
         state: CallState = "failed"
+        answer: Answer
         try:
             result = await self.scope.dispatch(made)
             value = self._read_value(name, result)
-            self.ledger.finish(number, "done", value=value)
             size = _count_bytes(result)
             self._written += size if tool.risk != "read" else 0
-            self._check_size("The result has", size)
-            return Returned(value)
-        except ValueError as exc:  # the call was made, but its result is too large for the program
-            return Raised("ValueError", f"{name}: {exc}")
+            state, answer = "done", Returned(value)
+            if size > (limit := self.options.value_bytes):
+                message = f"{name}: The result has {size} bytes, and value_bytes is {limit}."
+                answer = Raised("ValueError", message)
         except PegboardError as exc:
             # A server that did not answer may still have carried out the call.
             if isinstance(exc, UpstreamError) and "code" not in exc.details:
                 state = "unknown"
-            self.ledger.finish(number, state, error=exc.message)
             is_named = exc.message.startswith((f"{name}:", f"{tool.name}:", f"{tool.name} "))
-            return Raised(_error_type(exc), exc.message if is_named else f"{name}: {exc.message}")
+            message = exc.message if is_named else f"{name}: {exc.message}"
+            answer = Raised(_error_type(exc), message)
         except Exception:
             logger.exception("A program's call to %s failed.", tool.id)
-            self.ledger.finish(number, "unknown", error="internal error")
-            return Raised("RuntimeError", f"{name}: internal error")
-        finally:
-            self._done += 1
-            await self.scope.progress(self._done, name)
+            state, answer = "unknown", Raised("RuntimeError", f"{name}: internal error")
+        self.ledger.finish(number, state, answer)
+        self._done += 1
+        await self.scope.progress(self._done, name)
+        return answer
 
     def _check_size(self, what: str, size: int) -> None:
         if size > (limit := self.options.value_bytes):
@@ -352,16 +366,6 @@ def _count_bytes(result: CallResult) -> int:
     if texts or result.structured is None:
         return sum(texts)
     return len(compact(result.structured))
-
-
-def read_arguments(tool: Tool, call: ProgramCall) -> JsonObject:
-    """The arguments of a call as the tool takes them.
-
-    Raises:
-        ValueError: They cannot be written as JSON.
-    """
-    arguments: JsonObject = to_json(call.arguments)
-    return original_arguments(tool, arguments)
 
 
 def result_value(result: CallResult) -> Json:

@@ -72,6 +72,7 @@ T = TypeVar("T")
 
 _LIMIT = re.compile(
     r"(feed time|memory|sleep) limit exceeded|suspension limit \d+ exceeded|characters printed"
+    r"|worker exceeded its memory limit"
 )
 _SLEEP, _ASYNC_SLEEP = "system.sleep", "system.async_sleep"
 _PRELUDE_FILE = "<python-input-0>"

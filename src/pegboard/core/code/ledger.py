@@ -6,7 +6,8 @@
 
 A completed call answers one call of the same tool with the same arguments, in order. Two equal
 calls in a program are two calls, and need two records. Calls that the second try did not reach are
-copied to its record, so that a third try does not make them again either.
+copied to its record, so that a third try does not make them again either. A write that may have
+happened is not made again: the program gets an error, because only its author can find out.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
+from pegboard.core.code.steps import Answer, ErrorType, Raised, Returned
 from pegboard.core.json import Json, JsonObject, compact, digest
 from pegboard.core.tools import Risk, Tool
 
@@ -26,6 +28,10 @@ MAX_READ_BYTES = 8_000_000
 """Bytes of read results that are stored. A program may read far more than that; a retry makes the
 reads again whose results were not stored."""
 _MAX_NAMES = 12
+_MAY_HAVE_HAPPENED = (
+    "the earlier try may have made this call. Check that; then leave it out here, and if it is "
+    "missing, make it in a program without `after`."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,8 @@ class CallRecord:
     state: CallState = "running"
     value: Json = None
     error: str | None = None
+    """The message of the exception that the program got instead of the value."""
+    error_type: ErrorType = "RuntimeError"
     is_reused: bool = False
     is_held: bool = True
     """Whether arguments and value are still stored, so that it can answer a later call."""
@@ -53,6 +61,13 @@ class CallRecord:
         """Read the stored form."""
         return cls(**stored)
 
+    @property
+    def answer(self) -> Answer:
+        """What the program got for it."""
+        if self.error is None:
+            return Returned(self.value)
+        return Raised(self.error_type, self.error)
+
 
 def start_record(tool: Tool, name: str, arguments: JsonObject) -> CallRecord:
     """The record of a call that begins."""
@@ -62,9 +77,13 @@ def start_record(tool: Tool, name: str, arguments: JsonObject) -> CallRecord:
 
 
 class Ledger:
-    """The calls of one run in the order in which they were made, after those of an earlier try."""
+    """The calls of one run in the order in which they were made, after those of an earlier try.
 
-    def __init__(self, earlier: Iterable[CallRecord] = ()) -> None:
+    In a replay, calls that failed are answered by their records, too.
+    """
+
+    def __init__(self, earlier: Iterable[CallRecord] = (), *, is_replay: bool = False) -> None:
+        self._is_replay = is_replay
         self.calls: list[CallRecord] = []
         self._read_bytes = 0
         self._earlier: dict[str, deque[CallRecord]] = {}
@@ -79,16 +98,22 @@ class Ledger:
         number = len(self.calls)
         earlier = self._earlier.get(call.key)
         found = earlier.popleft() if earlier else None
-        self.calls.append(call if found is None else replace(found, is_reused=True))
-        return number, found
+        if found is not None:
+            call = replace(found, is_reused=True)
+            if call.state == "unknown" and not self._is_replay:
+                call = replace(call, error=f"{call.name}: {_MAY_HAVE_HAPPENED}")
+        self.calls.append(call)
+        return number, None if found is None else call
 
-    def finish(
-        self, number: int, state: CallState, *, value: Json = None, error: str | None = None
-    ) -> None:
-        """Note how a call ended."""
-        call = replace(self.calls[number], state=state, value=value, error=error)
+    def finish(self, number: int, state: CallState, answer: Answer | None = None) -> None:
+        """Note how a call ended, and what the program gets for it."""
+        call = replace(self.calls[number], state=state)
+        if isinstance(answer, Returned):
+            call = replace(call, value=answer.value)
+        elif answer is not None:
+            call = replace(call, error=answer.message, error_type=answer.type)
         if call.risk == "read":
-            size = len(compact([call.arguments, value]))
+            size = len(compact([call.arguments, call.value]))
             if self._read_bytes + size > MAX_READ_BYTES:
                 call = replace(call, arguments={}, value=None, is_held=False)
             else:
@@ -102,13 +127,17 @@ class Ledger:
 
     @property
     def unused(self) -> list[CallRecord]:
-        """Completed calls of the earlier try that this one has not reached."""
+        """Calls of the earlier try that this one has not reached."""
         return [call for calls in self._earlier.values() for call in calls]
 
     def add_earlier(self, calls: Iterable[CallRecord]) -> None:
         """Answer later calls from these records too, after the existing ones."""
         for call in calls:
-            if call.state == "done" and call.is_held:
+            if not call.is_held:
+                continue
+            is_doubtful = call.state == "unknown" and call.risk != "read"
+            is_failure = self._is_replay and call.error is not None
+            if call.state == "done" or is_doubtful or is_failure:
                 self._earlier.setdefault(call.key, deque()).append(call)
 
     def save(self) -> JsonObject:
@@ -128,15 +157,13 @@ class Ledger:
         return ledger
 
     def to_json(self, max_bytes: int) -> list[JsonObject]:
-        """All completed and doubtful calls, as they are stored.
+        """All calls that ended, as they are stored.
 
         Over `max_bytes`, results of reads are left out first, the largest first: a read can be
         repeated, and a write must not be.
         """
         calls = [*self.calls, *self.unused]
-        stored = [
-            call.to_json() for call in calls if call.state in ("done", "unknown") and call.is_held
-        ]
+        stored = [call.to_json() for call in calls if call.state != "running" and call.is_held]
         sizes = [len(compact(call)) for call in stored]
         excess = sum(sizes) - max_bytes
         dropped: set[int] = set()

@@ -68,6 +68,7 @@ _FAILURES = {
         "Convert such values first, dates with .isoformat(); what a program returns is written as "
         "JSON anyway."
     ),
+    "exceptions can only be called": "Give an exception one text: ValueError(f'...').",
     "'translate'": "Use replace or re.sub.",
     "'maketrans'": "Use replace or re.sub.",
     "os.environ": "Programs see no environment.",
@@ -107,6 +108,7 @@ def explain_syntax(message: str, program: str) -> str:
 def explain_exception(error: str, message: str) -> str:
     """The message for an exception that a program did not catch."""
     hint = next((text for sign, text in _FAILURES.items() if sign in message), None)
+    message = message.removeprefix("Internal error in monty: ")
     return f"{error}: {message}{_after(hint)}" if message else error
 
 

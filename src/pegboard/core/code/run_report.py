@@ -73,8 +73,13 @@ class RunReport:
             parts.append(f"Printed:\n{self.printed.rstrip()}")
         return "\n".join(parts)
 
+    @property
+    def _message(self) -> str:
+        # A question is never cut: consent covers every call that it lists.
+        return self.message if self.ran == "waiting" else self.message[:_MAX_MESSAGE]
+
     def _headline(self) -> str:
-        message = self.message[:_MAX_MESSAGE]
+        message = self._message
         if self.ran == "nothing":
             where = f" Line {self.line}:" if self.line else ""
             separator = "\n" if message.startswith("line ") else " "
@@ -93,7 +98,7 @@ class RunReport:
         shape: JsonObject = {"ran": self.ran}
         if self.line:
             shape["line"] = self.line
-        shape["message"] = self.message[:_MAX_MESSAGE]
+        shape["message"] = self._message
         if self.calls:
             names = dict.fromkeys(call.name for call in self.done)
             shape["done"] = [

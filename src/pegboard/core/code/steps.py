@@ -135,57 +135,89 @@ class ProgramRejected(Exception):
 
 
 _MAX_DEPTH = 100
+_MAX_VALUES = 500_000
 _MAX_INTEGER_BITS = 4_096
 """Larger integers become text: writing them takes quadratic time, and Python refuses it."""
 
 
-def to_json(value: Any) -> Json:
+class ValueTooLarge(ValueError):
+    """A value of a program has more JSON than it may."""
+
+
+def to_json(value: Any, max_bytes: int) -> Json:
     """A value as JSON; where JSON has no such type, its nearest form, as ISO text for a date.
 
+    A program can build a value that is small for itself and endless as JSON: a list that holds
+    another one twice, which holds another one twice, and so on. So it is counted on the way.
+
     Raises:
+        ValueTooLarge: It has more than `max_bytes`, or half a million values.
         ValueError: It is nested too deep.
     """
-    return _convert(value, _MAX_DEPTH)
+    return _Converter(max_bytes).convert(value, _MAX_DEPTH)
 
 
-def _convert(value: Any, depth: int) -> Json:
-    match value:
-        case None | bool() | str():
-            return value
-        case int():
-            return value if value.bit_length() <= _MAX_INTEGER_BITS else hex(value)
-        case float():
-            return value if math.isfinite(value) else None
-        case datetime.datetime() | datetime.date() | datetime.time():
-            return value.isoformat()
-        case datetime.timedelta():
-            return value.total_seconds()
-        case Decimal():
-            return str(value)
-        case bytes():
-            return base64.b64encode(value).decode()
-        case _:
-            return _convert_container(value, depth)
+class _Converter:
+    """Converts one value, and counts what it has converted: never more than its JSON has."""
 
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self.bytes_left = max_bytes
+        self.values_left = _MAX_VALUES
 
-def _convert_container(value: Any, depth: int) -> Json:
-    if depth <= 0:
-        raise ValueError(f"The value is nested deeper than {_MAX_DEPTH} levels.")
-    match value:
-        case Mapping():
-            return {
-                str(_convert(key, 1)): _convert(inner, depth - 1) for key, inner in value.items()
-            }
-        case list() | tuple():
-            return [_convert(inner, depth - 1) for inner in value]
-        case Set():
-            items = [_convert(inner, depth - 1) for inner in value]
-            return sorted(items, key=repr)  # the order of a set is not fixed
-        case BaseException():
-            return f"{type(value).__name__}: {value}"
-        case _:
-            # An object of the program itself: its attributes are its data.
-            attributes = getattr(value, "attributes", None)
-            if isinstance(attributes, Mapping):
-                return _convert_container(attributes, depth)
-            return str(value)
+    def convert(self, value: Any, depth: int) -> Json:
+        match value:
+            case None | bool():
+                return self.count(value, 4)
+            case str():
+                return self.count(value, len(value))
+            case int():
+                is_short = value.bit_length() <= _MAX_INTEGER_BITS
+                return self.count(value if is_short else hex(value), value.bit_length() // 4)
+            case float():
+                return self.count(value if math.isfinite(value) else None, 3)
+            case datetime.datetime() | datetime.date() | datetime.time():
+                return self.count(value.isoformat(), 8)
+            case datetime.timedelta():
+                return self.count(value.total_seconds(), 3)
+            case Decimal():
+                return self.count(text := str(value), len(text))
+            case bytes():
+                return self.count(base64.b64encode(value).decode(), len(value))
+            case _:
+                return self.convert_container(value, depth)
+
+    def count(self, value: Json, size: int) -> Json:
+        self.values_left -= 1
+        self.bytes_left -= size
+        if self.bytes_left < 0:
+            raise ValueTooLarge(f"too large: value_bytes is {self.max_bytes}")
+        if self.values_left < 0:
+            raise ValueTooLarge(f"too large: it has more than {_MAX_VALUES:,} values")
+        return value
+
+    def convert_container(self, value: Any, depth: int) -> Json:
+        if depth <= 0:
+            raise ValueError(f"The value is nested deeper than {_MAX_DEPTH} levels.")
+        match value:
+            case Mapping():
+                self.count(None, 2)
+                return {
+                    str(self.convert(key, 1)): self.convert(inner, depth - 1)
+                    for key, inner in value.items()
+                }
+            case list() | tuple():
+                self.count(None, 2)
+                return [self.convert(inner, depth - 1) for inner in value]
+            case Set():
+                self.count(None, 2)
+                items = [self.convert(inner, depth - 1) for inner in value]
+                return sorted(items, key=repr)  # the order of a set is not fixed
+            case BaseException():
+                return self.count(text := f"{type(value).__name__}: {value}", len(text))
+            case _:
+                # An object of the program itself: its attributes are its data.
+                attributes = getattr(value, "attributes", None)
+                if isinstance(attributes, Mapping):
+                    return self.convert_container(attributes, depth)
+                return self.count(text := str(value), len(text))
