@@ -146,7 +146,7 @@ async def test_a_changed_file_is_read_and_a_broken_one_is_told_and_left(tmp_path
         write(tmp_path, "{ this is no configuration")
         told = tmp_path / "stderr.txt"
         with anyio.fail_after(60):
-            while "is not applied" not in told.read_text():  # noqa: ASYNC110 - another process writes it
+            while "was not applied" not in told.read_text():  # noqa: ASYNC110 - another process writes it
                 await anyio.sleep(0.05)
         assert await _lists(url, {"b_echo"})
 

@@ -210,7 +210,7 @@ async def test_without_redis_nothing_is_destroyed_and_the_answer_says_why(
         # A program that needs no consent runs all the same.
         assert (await board.run_code("len(await list_issues())")).structured == {"result": 5}
     assert result.is_error
-    assert "It needs consent and cannot wait" in result.content[0]["text"]
+    assert "It needs consent, but cannot be saved" in result.content[0]["text"]
     assert tracker.done == []
 
 

@@ -126,7 +126,7 @@ async def test_a_gateway_that_cannot_go_on_fails_its_health_check_and_ends(tmp_p
             await serving.gateway.check()
             serving.gateway._tasks.start_soon(crash)  # pyright: ignore[reportPrivateUsage, reportOptionalMemberAccess]
     assert ended == [False], "the process exits with a failure"
-    with pytest.raises(RuntimeError, match="does not run"):
+    with pytest.raises(RuntimeError, match="is not running"):
         await serving.gateway.check()
 
 
