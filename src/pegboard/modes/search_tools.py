@@ -49,6 +49,8 @@ DETAILS: tuple[Detail, ...] = ("name", "summary", "signature", "full")
 DEFAULT_LIMIT = 8
 MAX_LIMIT = 50
 MAX_QUERIES = 20
+_MAX_TEXT = 20_000
+"""Characters of a query that are read: more than the search itself looks at."""
 MAX_NAMES = 200
 _MAX_SIGNATURES = 3
 """Matches of one query that are shown with their signatures."""
@@ -209,7 +211,7 @@ def parse_queries(arguments: JsonObject) -> list[str]:
 
     given: Json = arguments.get("queries") or arguments.get("query") or []
     texts = [given] if isinstance(given, str) else given
-    lines = (line.strip() for text in texts for line in split_query_lines(text))
+    lines = (line.strip() for text in texts for line in split_query_lines(text[:_MAX_TEXT]))
     queries = [query for query in dict.fromkeys(lines) if query]
     if not queries:
         raise InvalidArguments(
