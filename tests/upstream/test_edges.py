@@ -27,7 +27,7 @@ from tests.upstream.test_passthrough import learn, raw
 from pegboard.core.calls import Caller
 from pegboard.errors import UpstreamError
 from pegboard.upstream.downstream import Downstream
-from pegboard.upstream.inbound_router import InboundRouter, UpstreamEvent
+from pegboard.upstream.inbound_router import MAX_OPEN_REQUESTS, InboundRouter, UpstreamEvent
 from pegboard.upstream.suspended_calls import SuspendedCalls
 
 pytestmark = pytest.mark.anyio
@@ -148,6 +148,29 @@ async def test_a_connection_of_one_owner_notifies_it_between_requests_too() -> N
     assert await router.on_request("vendor/ask", {}) == {"asked": "vendor/ask"}
     assert await router.on_request("ping", None) == {}
     assert ear.told == ["alone: notifications/message", "alone: notifications/vendor/thing"]
+
+
+async def test_a_server_cannot_flood_a_client_with_requests() -> None:
+    """A person would be asked every one of these questions."""
+    answered = anyio.Event()
+
+    class Slow(Ear):
+        async def send_request(self, method: str, params: Any) -> dict[str, Any]:
+            self.told.append(method)
+            await answered.wait()
+            return {}
+
+    ear = Slow("one")
+    router = InboundRouter("s", ear.downstream, _no_listener)
+    async with anyio.create_task_group() as asking:
+        for _ in range(MAX_OPEN_REQUESTS):
+            asking.start_soon(router.on_request, "vendor/ask", {})
+        await anyio.wait_all_tasks_blocked()
+        with pytest.raises(MCPError, match="50 requests of this server are open"):
+            await router.on_request("vendor/ask", {})
+        answered.set()
+    assert len(ear.told) == MAX_OPEN_REQUESTS
+    assert await router.on_request("vendor/ask", {}) == {}, "after the answers it may ask again"
 
 
 async def test_a_shared_connection_asks_nobody() -> None:

@@ -16,7 +16,7 @@ import math
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 import anyio
 
@@ -56,6 +56,9 @@ class UpstreamEvent:
     uri: str | None = None
     owner: Owner | None = None
 
+
+MAX_OPEN_REQUESTS: Final = 50
+"""Requests of one server that may wait for a client's answers; a person is asked about some."""
 
 UpstreamListener: TypeAlias = Callable[[UpstreamEvent], Awaitable[None]]
 
@@ -149,6 +152,7 @@ class InboundRouter:
         self._opener = opener
         self._listener = listener
         self._last_number = 0
+        self._open_requests = 0
         self._resumable_arrived = anyio.Event()
 
     def stop_input_requests(self) -> None:
@@ -185,16 +189,23 @@ class InboundRouter:
         if method == "elicitation/create":
             # A person reads it and decides by it, so it must not hide anything from them.
             params = attribute_elicitation(self._server, params)
+        if self._open_requests >= MAX_OPEN_REQUESTS:
+            raise MCPError(
+                INVALID_REQUEST,
+                f"{self._open_requests} requests of this server are open: wait for an answer.",
+            )
         # The server does not say which call it needs this for, so every timeout is paused.
         paused = list(self.in_flight.values())
         for request in paused:
             request.pause()
+        self._open_requests += 1
         try:
             if opener.era == "modern":
                 return await self._request_modern_input(method, params)
             newest = next(reversed(self.in_flight.values()), None)
             return await (newest.downstream if newest else opener).send_request(method, params)
         finally:
+            self._open_requests -= 1
             for request in paused:
                 request.resume()
 
