@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -219,8 +220,9 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
         f'[[auth.keys]]\nprincipal = "{who}"\nsha256 = "{sha256(who.encode()).hexdigest()}"\n'
         for who in ("ann", "eve")
     )
-    settings = f'[auth]\nkind = "keys"\n{people}[code]\nworkers = 2\n'
     folder = tmp_path_factory.mktemp("shared")
+    audit = f'[observe]\naudit = "{folder / "audit.jsonl"}"\n'
+    settings = f'[auth]\nkind = "keys"\n{people}[code]\nworkers = 2\n{audit}'
     made = Library(folder, "memory:", mode="code", server=SERVER, settings=settings)
     made.start()
     yield made
@@ -269,6 +271,23 @@ def test_nothing_of_one_person_can_be_used_by_another(
     assert ann.text("run_destructive_code", run=waiting) == '["deleted 1","deleted 3"]'
     ann.call("run_write_code", code="await work_add_note(text='a')", after=after)
     assert shared.journal == [*DONE[:1], "note a", *DONE[1:]]
+
+
+def test_the_audit_log_has_a_line_for_a_run_and_for_each_of_its_calls(
+    shared: Library, people: dict[str, Replica]
+) -> None:
+    run = people["ann"].call("run_code", code="len(await work_list_books())")["_meta"][RUN]["id"]
+    log, deadline = shared.folder / "audit.jsonl", time.monotonic() + 10
+    found: list[dict[str, Any]] = []
+    while len(found) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)  # lines are written in the background
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        found = [line for line in lines if line.get("run") == run]
+    assert [(line["operation"], line["principal"]) for line in found] == [
+        ("tools/call", "ann"),
+        ("run", "ann"),
+    ]
+    assert (found[0]["tool"], found[1]["calls"]) == ("work.list_books", 1)
 
 
 def test_a_worker_has_an_empty_environment_and_no_files(people: dict[str, Replica]) -> None:

@@ -64,7 +64,7 @@ HOSTILE: dict[str, str] = {
     # Small in the worker, where the parts are shared, and endless as JSON.
     "value that doubles": "l = [1]\nfor _ in range(60):\n    l = [l, l]\nl",
     "argument that doubles": (
-        "l = [1]\nfor _ in range(60):\n    l = [l, l]\nawait echo(n=1, text=l)"
+        "l = [1]\nfor _ in range(60):\n    l = [l, l]\nawait echo(n=1, text=eval('l'))"
     ),
     "stored value that doubles": "l = [1]\nfor _ in range(60):\n    l = [l, l]\nkeep(l)",
     "one text many times": "['x' * 10**6] * 10**5",

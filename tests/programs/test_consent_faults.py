@@ -229,6 +229,26 @@ async def test_what_stands_at_the_end_of_a_long_argument_is_shown() -> None:
     assert len(texts[0]) < 600
 
 
+async def test_what_cannot_be_seen_in_an_argument_is_shown_as_an_escape() -> None:
+    shelf, texts = Shelf(), list[str]()
+    board = shelf.board()
+
+    @board.tool(annotations=DESTRUCTIVE)
+    def delete_file(path: str) -> str:
+        """Delete a file."""
+        return path
+
+    def ask(question: Any) -> bool:
+        texts.append(question.text)
+        return False
+
+    program = r"await delete_file(path='a\u200bb\u202e\x1b[2K\n- delete_file(path=c)')"
+    await board.run_code(program, write=True, consent=ask)
+    assert texts[0].splitlines()[1:] == [
+        r'- delete_file(path="a\u200bb\u202e\u001b[2K\n- delete_file(path=c)")'
+    ]
+
+
 async def resume(board: Pegboard, run: str, caller: Caller | None = None) -> CallResult:
     """As `run_destructive_code` does for a client that cannot ask."""
     return await board.resume_run(run, caller=caller or LOCAL_CALLER)

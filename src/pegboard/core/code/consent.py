@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from pegboard.core.code.ledger import CallRecord, count_calls
 from pegboard.core.json import JsonObject, compact
-from pegboard.core.sanitization import sanitize_text
+from pegboard.core.sanitization import escape_hidden_json
 
 MAX_LISTED = 50
 """Calls in one question."""
@@ -54,10 +54,11 @@ class ConsentQuestion:
         """The calls, one on each line."""
         lines: list[str] = []
         for record in self.records:
-            # A server or a program chose these texts, and a person decides by them: nothing
-            # invisible, and the end of a long one is shown too, where something could hide.
+            # A server or a program chose these texts, and a person decides by them: invisible
+            # characters are escaped, and the end of a long one is shown too, where something could
+            # hide.
             parts = [f"{key}={compact(value)}" for key, value in record.arguments.items()]
-            text = " ".join(sanitize_text(", ".join(parts)).split())
+            text = " ".join(escape_hidden_json(", ".join(parts)).split())
             if len(text) > _MAX_ARGUMENTS:
                 start, end = text[: _MAX_ARGUMENTS - _TAIL], text[-_TAIL:]
                 text = f"{start} … {end} [{len(text)} characters]"

@@ -68,6 +68,7 @@ _FAILURES = {
         "Convert such values first, dates with .isoformat(); what a program returns is written as "
         "JSON anyway."
     ),
+    "There is no tool exit": "Use return.",
     "exceptions can only be called": "Give an exception one text: ValueError(f'...').",
     "'translate'": "Use replace or re.sub.",
     "'maketrans'": "Use replace or re.sub.",

@@ -135,7 +135,7 @@ class ProgramRejected(Exception):
 
 
 _MAX_DEPTH = 100
-_MAX_VALUES = 500_000
+_MAX_VALUES = 250_000
 _MAX_INTEGER_BITS = 4_096
 """Larger integers become text: writing them takes quadratic time, and Python refuses it."""
 
@@ -151,7 +151,7 @@ def to_json(value: Any, max_bytes: int) -> Json:
     another one twice, which holds another one twice, and so on. So it is counted on the way.
 
     Raises:
-        ValueTooLarge: It has more than `max_bytes`, or half a million values.
+        ValueTooLarge: It has more than `max_bytes`, or 250,000 values.
         ValueError: It is nested too deep.
     """
     return _Converter(max_bytes).convert(value, _MAX_DEPTH)
