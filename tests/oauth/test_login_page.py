@@ -195,7 +195,8 @@ async def test_each_caller_is_themselves_over_the_older_transport_too(
                 expire()
                 assert said(await ann.call_tool("p_whoami", {})) == "ann-at-p"
                 assert said(await bob.call_tool("p_whoami", {})) == "bob-at-p"
-            assert issuer.count("refresh_token") == 2
+            # Once for each of them, and for the operator if the server is listed meanwhile.
+            assert issuer.count("refresh_token") in (2, 3)
 
 
 async def test_nobody_completes_the_login_of_somebody_else(
