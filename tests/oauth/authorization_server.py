@@ -166,6 +166,9 @@ class AuthorizationServer:
     async def load_authorization_code(
         self, client: OAuthClientInformationFull, authorization_code: str
     ) -> AuthorizationCode | None:
+        if authorization_code in self._spent:
+            self.log.append("reuse")
+            self.forget()
         return self._codes.get(authorization_code)
 
     async def exchange_authorization_code(
@@ -173,6 +176,7 @@ class AuthorizationServer:
     ) -> OAuthToken:
         self.log.append("authorization_code")
         del self._codes[authorization_code.code]
+        self._spent.add(authorization_code.code)
         code = authorization_code
         return self.issue(str(client.client_id), code.scopes, code.resource, code.subject)
 

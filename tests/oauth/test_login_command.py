@@ -22,6 +22,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from tests.conformance.clients import served
 from tests.e2e.test_serving import free_port
+from tests.gateway.support import polite
 from tests.oauth.authorization_server import (
     DECLINES,
     AuthorizationServer,
@@ -285,3 +286,50 @@ async def test_install_leaves_servers_whose_login_is_in_the_client(
             assert await login.end() == 0
         taken, left = await plan()
     assert "notes" in taken
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pseudoterminals")
+@pytest.mark.parametrize("user", ["ann", DECLINES])
+async def test_install_offers_the_login_and_goes_on_whatever_comes_of_it(
+    protected: ProtectedServer, tmp_path: Path, user: str
+) -> None:
+    """The answer to its next question must not be taken for a pasted address."""
+    import pty
+
+    client = tmp_path / ".cursor" / "mcp.json"
+    client.parent.mkdir()
+    servers = {"notes": {"url": protected.url}, "a": polite()}
+    client.write_text(json.dumps({"mcpServers": servers}))
+    ours = ("XDG_", "PEGBOARD_")
+    env = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    env |= {"HOME": str(tmp_path), "PEGBOARD_HOME": str(tmp_path / "cache"), "COLUMNS": "500"}
+    env |= {"TERM": "dumb", "BROWSER": "false"}
+    terminal, end = pty.openpty()
+    command = [sys.executable, "-m", "pegboard", "install", "cursor"]
+    with anyio.fail_after(60):
+        process = await anyio.open_process(command, stdin=end, stdout=end, stderr=end, env=env)
+        os.close(end)
+        text = ""
+
+        async def wait_for(pattern: str) -> str:
+            nonlocal text
+            while (found := re.search(pattern, text)) is None:
+                await anyio.wait_readable(terminal)
+                text += os.read(terminal, 65_536).decode()
+            return found[0]
+
+        async with process:
+            try:
+                await wait_for(r"Log in now\?")
+                os.write(terminal, b"y\n")
+                await visit(await wait_for(r"http://\S+/authorize\S+"), user=user)
+                await wait_for(r"Change \S+ anyway\?")
+                os.write(terminal, b"y\n")
+                await wait_for("Done. Restart Cursor")
+                assert await process.wait() == 0
+            finally:
+                if process.returncode is None:
+                    process.kill()
+        os.close(terminal)
+    left = json.loads(client.read_text())["mcpServers"]
+    assert set(left) == ({"pegboard"} if user == "ann" else {"pegboard", "notes"})

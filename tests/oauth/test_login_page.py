@@ -191,11 +191,12 @@ async def test_each_caller_is_themselves_over_the_older_transport_too(
             client_of(gateway, "ann") as ann,
             client_of(gateway, "bob") as bob,
         ):
-            for _ in range(2):
+            for expire in (lambda: None, issuer.expire):
+                expire()
                 assert said(await ann.call_tool("p_whoami", {})) == "ann-at-p"
                 assert said(await bob.call_tool("p_whoami", {})) == "bob-at-p"
-                issuer.expire()
-            assert issuer.count("refresh_token") == 2
+            # Once for each of them, and for the operator if the server is listed meanwhile.
+            assert issuer.count("refresh_token") in (2, 3)
 
 
 async def test_nobody_completes_the_login_of_somebody_else(
@@ -253,6 +254,30 @@ async def test_the_browser_may_come_back_to_another_replica(
             for url in (first, second):
                 async with client_of(url, "ann") as client:
                     assert said(await client.call_tool("p_whoami", {})) == "ann"
+
+
+async def test_a_return_that_a_browser_opens_twice_at_once_is_redeemed_once(
+    issuer: AuthorizationServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Authorization servers end a login whose code is used again (RFC 6749, section 4.1.2)."""
+    monkeypatch.setenv("PEGBOARD_HOME", str(tmp_path))
+    statuses: list[int] = []
+    with protected_server(issuer) as server:
+        async with shared_gateway(server.url, tmp_path) as url, browser_at(url) as ann:
+            await ann.sign_in("ann", "/ui/login/p")
+            back = await visit_until(await ann.begin("/ui/login/p"), url)
+            issuer.faults.slow_tokens = 0.3
+
+            async def come_back() -> None:
+                statuses.append((await ann.http.get(back)).status_code)
+
+            async with anyio.create_task_group() as tasks:
+                for _ in range(3):
+                    tasks.start_soon(come_back)
+            async with client_of(url, "ann") as client:
+                assert said(await client.call_tool("p_whoami", {})) == "ann"
+    assert sorted(statuses) == [200, 400, 400]
+    assert issuer.count("reuse") == 0
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

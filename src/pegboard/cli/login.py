@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import select
 import sys
 import threading
 import time
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
     from pegboard.oauth.logins import Logins
     from pegboard.upstream.spec import UpstreamSpec
 
+_POLL_INTERVAL = 0.05
+_MAX_LINE = 65_536
 ServerArgument = Annotated[
     str, typer.Argument(metavar="SERVER", help="The name of a server.", show_default=False)
 ]
@@ -248,24 +252,39 @@ async def _wait(begun: Login) -> None:
 
 @asynccontextmanager
 async def _read_lines() -> AsyncGenerator[MemoryObjectReceiveStream[str]]:
-    """The lines that the user types; they end with standard input."""
+    """The lines that the user types, as long as the block lasts; they end with standard input."""
     send, receive = anyio.create_memory_object_stream[str](8)
-    token = anyio.lowlevel.current_token()
+    token, has_ended = anyio.lowlevel.current_token(), threading.Event()
+    fd = sys.stdin.fileno()
 
     def read() -> None:
+        rest = b""
         try:
-            for text in sys.stdin:
-                if text.strip():
-                    anyio.from_thread.run(send.send, text.strip(), token=token)
+            while not has_ended.is_set():
+                # Never reads ahead: what is typed after the login is for the next question, as
+                # `install` has them. Windows cannot wait for a terminal this way.
+                is_ready = os.name != "posix" or select.select([fd], [], [], _POLL_INTERVAL)[0]
+                if not is_ready or has_ended.is_set():
+                    continue
+                part = os.read(fd, _MAX_LINE)
+                *lines, rest = (rest + part).split(b"\n") if part else (rest, b"")
+                for one in lines:
+                    if text := one.decode(errors="replace").strip():
+                        anyio.from_thread.run(send.send, text, token=token)
+                if not part:
+                    break
             anyio.from_thread.run_sync(send.close, token=token)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, RuntimeError):
             return  # the login has ended meanwhile
 
-    # Not a thread of anyio: reading a terminal cannot be interrupted, and must not hold up the end
-    # of the command.
+    # Not a thread of anyio: reading a terminal cannot be interrupted everywhere, and must not hold
+    # up the end of the command.
     threading.Thread(target=read, daemon=True).start()
     async with receive:
-        yield receive
+        try:
+            yield receive
+        finally:
+            has_ended.set()
 
 
 # Logging out -----------------------------------------------------------------------------------

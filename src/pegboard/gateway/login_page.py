@@ -25,6 +25,7 @@ from urllib.parse import quote
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
+from pegboard.core.json import Json
 from pegboard.dashboard import Html, tag
 from pegboard.dashboard.layout import render_page
 from pegboard.dashboard.routes import Pages
@@ -166,12 +167,12 @@ class LoginPages:
             )
         server, principal, login = begun
         try:
+            login.parse_redirect(str(request.url))  # one of another login leaves this one
+            if not await self._claim(secret):
+                raise WrongRedirect("This address was used already.")
             await login.receive(str(request.url))
         except OAuthError as exc:
-            if not isinstance(exc, WrongRedirect):  # of another login: this one goes on
-                await self._gateway.store.update(_store_name(secret), lambda _: None)
             return with_security_headers(self._render_failure(None, f"{server}: {exc}"))
-        await self._gateway.store.update(_store_name(secret), lambda _: None)
         self._gateway.logins.announce(server, principal)
         done = self._render(
             None,
@@ -193,6 +194,17 @@ class LoginPages:
             return None
         login = Login.from_json(tokens, begun["principal"], begun["login"])
         return begun["server"], begun["principal"], login
+
+    async def _claim(self, secret: str) -> bool:
+        """Whether this request is the one that may redeem the code, in whichever worker it is."""
+        found: list[Json] = []
+
+        def take(encrypted: Json) -> Json:
+            found.append(encrypted)
+            return None
+
+        await self._gateway.store.update(_store_name(secret), take)
+        return found[-1] is not None  # a store may call it again, if another process was faster
 
     def _find_server(self, request: Request, viewer: Viewer) -> ServerTokens:
         """The tokens of the server in the address.

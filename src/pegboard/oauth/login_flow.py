@@ -212,6 +212,25 @@ class Login:
             WrongRedirect: It belongs to another login, or to none; this one continues.
             OAuthError: The login has failed.
         """
+        answer = self.parse_redirect(redirect)
+        async with self._lock:
+            if self.done.is_set() or self._is_redeemed:
+                raise WrongRedirect("This address was used already.")
+            self._is_redeemed = True
+            try:
+                await self._redeem(answer)
+            except (OAuthError, PegboardError) as exc:
+                self.failure = str(exc).rstrip(".")
+                raise OAuthError(self.failure) from exc
+            finally:
+                self.done.set()
+
+    def parse_redirect(self, redirect: str) -> dict[str, str]:
+        """The answer of the authorization server in an address, if it belongs to this login.
+
+        Raises:
+            WrongRedirect: It does not.
+        """
         try:
             # People paste it with quotes or brackets around it.
             query = urlsplit(redirect.strip(" \t\r\n\"'<>")).query
@@ -227,17 +246,7 @@ class Login:
                 f"This address {what}. Paste the whole address that the browser was sent to: it "
                 f"starts with {self._request.redirect_uri}?"
             )
-        async with self._lock:
-            if self.done.is_set() or self._is_redeemed:
-                raise WrongRedirect("This address was used already.")
-            self._is_redeemed = True
-            try:
-                await self._redeem(answer)
-            except (OAuthError, PegboardError) as exc:
-                self.failure = str(exc).rstrip(".")
-                raise OAuthError(self.failure) from exc
-            finally:
-                self.done.set()
+        return answer
 
     def give_up(self, reason: str) -> None:
         """End the login without success, unless it has ended."""
