@@ -373,12 +373,13 @@ def test_installing_shows_the_tokens_of_this_client_before_and_after(
 
 def test_installing_says_when_it_would_save_nothing(cursor: Path, tmp_path: Path) -> None:
     ran = pegboard("install", "cursor", "--dry-run", home=tmp_path)
+    assert "Tokens of all definitions" in ran.out
     assert "Cursor already loads tool definitions only when they are needed" in ran.out
     assert "with Pegboard" not in ran.out
     value = pegboard("install", "cursor", "--dry-run", "--json", home=tmp_path).json
     assert value["tokens"]["saves_nothing"]
     measured = pegboard("measure", "--clients", home=tmp_path)
-    assert "(deferred), so Pegboard would not shorten its list." in measured.out
+    assert "(deferred), so Pegboard would not shorten the list." in measured.out
     assert value["mode"] == "eager"
 
 

@@ -18,9 +18,15 @@ ONLY_POSIX = {"fcntl", "grp", "pty", "pwd", "resource", "syslog", "termios", "tt
 
 
 def test_linux_with_bubblewrap_lacks_nothing() -> None:
-    assert find_platform_limits("linux", lambda name: f"/usr/bin/{name}") == []
+    assert find_platform_limits("linux", lambda name: "/bin/true") == []
     (limit,) = find_platform_limits("linux", lambda name: None)
-    assert "bubblewrap" in limit
+    assert "bubblewrap (bwrap) is not installed" in limit
+
+
+@pytest.mark.parametrize("broken", ["/bin/false", "/nowhere/bwrap"])
+def test_bubblewrap_that_does_not_work_is_reported(broken: str) -> None:
+    (limit,) = find_platform_limits("linux", lambda name: broken)
+    assert "may not create namespaces" in limit
 
 
 @pytest.mark.parametrize("system", ["win32", "darwin", "freebsd14"])

@@ -7,6 +7,7 @@ Linux is tested with every change. On other systems the code uses alternatives w
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -122,17 +123,28 @@ _WINDOWS = (
 _MACOS = ("Worker processes share one socket instead of having one each.",)
 
 
+def _can_confine(bwrap: str) -> bool:
+    """Whether bubblewrap works: some containers, and Ubuntu since 24.04, forbid what it needs."""
+    trial = [bwrap, "--unshare-all", "--ro-bind", "/", "/", "true"]
+    try:
+        return subprocess.run(trial, capture_output=True, timeout=10, check=False).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
 def find_platform_limits(
     system: str, find_program: Callable[[str], str | None] = shutil.which
 ) -> list[str]:
     """The limits on a system, as `sys.platform` names it."""
     if system == "linux":
-        if find_program("bwrap") is None:
-            return [
-                "bubblewrap (bwrap) is not installed, so code mode programs run without that "
-                'additional sandbox. With `confine = "required"`, they do not run.'
-            ]
-        return []
+        program = find_program("bwrap")
+        why = "is not installed" if program is None else "may not create namespaces here"
+        if program is not None and _can_confine(program):
+            return []
+        return [
+            f"bubblewrap (bwrap) {why}, so code mode programs run without that additional sandbox. "
+            'With `confine = "required"`, they do not run.'
+        ]
     name = {"win32": "Windows", "darwin": "macOS"}.get(system, system)
     untested = f"Pegboard is tested on Linux. On {name} it is expected to work, but not tested."
     more = {"win32": _WINDOWS, "darwin": _MACOS}.get(system, ())

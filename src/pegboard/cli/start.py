@@ -12,7 +12,7 @@ import anyio
 from rich.table import Table
 
 from pegboard import __version__
-from pegboard.cli.output import line, out
+from pegboard.cli.output import err, line, out
 from pegboard.core import defaults
 from pegboard.install.client_status import ClientStatus, inspect_clients
 from pegboard.install.clients import this_machine
@@ -25,7 +25,8 @@ def show_start() -> None:
     machine = this_machine()
     has_config = machine.user_config.is_file()
     found = [status for status in inspect_clients(machine) if status.is_found]
-    tokens = {s.path: _cached_tokens(s) for s in found if s.servers}
+    with err.status("Counting tokens ..."):
+        tokens = {s.path: _cached_tokens(s) for s in found if s.servers}
     if found:
         table = Table("client", "servers", "tokens of all tools", "", box=None, header_style="bold")
         for column in table.columns[1:3]:

@@ -127,7 +127,7 @@ class PegboardMiddleware:
         except ConfigError as exc:
             raise mcp_private.invalid_params(exc.message, exc.details or None) from exc
         except (mcp_private.MCPError, ValidationError):
-            raise  # from the server behind us: relayed as it would have answered without us
+            raise  # from the attached server: raised unchanged
         except Exception as exc:
             # A bug of ours: the log has the details, and the client learns nothing about them.
             logger.exception("%s failed", ctx.method)

@@ -452,7 +452,7 @@ class Connection:
         """The headers by which this caller is known to the server, where it wants any."""
         principal = downstream.caller.principal
         if principal == LOCAL_CALLER.principal:
-            return {}  # the connection itself sends the headers that are for everybody
+            return {}  # anonymous callers use the headers of the connection
         return CREDENTIALS.headers(self.spec.headers, principal, server=self.spec.name)
 
     async def _translate_error(
