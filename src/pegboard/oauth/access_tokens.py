@@ -134,6 +134,9 @@ class ServerTokens:
         """Read the grant again at the next request: somebody has logged in or out."""
         self._callers.pop(principal, None)
         self._grants.pop(principal, None)
+        self._loaded_at.pop(principal, None)
+        if principal in self._locks and not self._locks[principal].locked():
+            del self._locks[principal]
         self._problems.pop(principal, None)
         self._failed_at.pop(principal, None)
         self._unreadable.pop(principal, None)
