@@ -68,7 +68,7 @@ async def measure_speed(rounds: int) -> dict[str, Any]:
     await board.call("number", {"n": 1})
     before = len(workers()) - others
     await _finished(board.run_code("await slow_number(n=1)"))
-    # A round takes a tenth of a second, so that anything else on the machine shows in a few of them.
+    # A round takes a tenth of a second, so that other load on the machine affects only a few.
     overheads = [await _overhead(board) for _ in range(5 * rounds)]
     found = {
         "workers_before_first_use": before,

@@ -34,7 +34,7 @@ from pegboard.modes.search_tools import needs_to_text, parse_queries, run_search
 
 SET = "agents"
 CURRENT = "Pegboard proxy, 0.2.0"
-"""How the trials of the `proxy` mode of this version are marked."""
+"""The label of this version's trials of the `proxy` mode."""
 AMONG = 5
 
 
@@ -47,7 +47,7 @@ def measure(profile: Profile) -> dict[str, Any]:
 
 
 def earlier() -> dict[str, Any]:
-    """The trials in the results so far: a trial counts even if its log is no longer at hand."""
+    """The trials in the results so far: a trial counts even if its log is no longer available."""
     return (read("trial") or {}).get("trials", {})
 
 

@@ -259,7 +259,7 @@ class Pegboard(BoardCatalog):
         if self.policy.is_open:
             tool = self.find(name)
         else:
-            # Among what the caller may see: an error must not name more.
+            # Only among the tools that the caller may see: an error must not name others.
             try:
                 tool = resolve(self.policy.visible(self.known_catalog, caller), name)
             except ToolNotFound:

@@ -38,7 +38,7 @@ class KeyringMissing(ConfigError):
 
 
 class KeyringLocked(ConfigError):
-    """The keyring refuses, most often because it is locked."""
+    """The keyring refused access, usually because it is locked."""
 
 
 def read_keyring(service: str, name: str) -> str | None:

@@ -165,7 +165,7 @@ def try_lock_file(path: Path) -> Generator[bool]:
 
 @contextmanager
 def suppress_missing_locks() -> Generator[None]:
-    """Go on after a lock was refused because the file system has none, as on network drives."""
+    """Continue without a lock if the file system does not support locks, as on network drives."""
     try:
         yield
     except OSError as exc:

@@ -383,7 +383,7 @@ class ProtectedServer:
     url: str
     required_scopes: list[str] = field(default_factory=lambda: ["tools"])
     call_scope: str | None = None
-    """The scope that calls need besides, which the server only says when it is missing."""
+    """An additional scope that calls need; the server names it only when it is missing."""
     slow: float = 0.0
     """Seconds that each call takes."""
     is_personal: bool = False

@@ -1,4 +1,4 @@
-"""What several tests of logins use."""
+"""Fixtures shared by the login tests."""
 
 from __future__ import annotations
 

@@ -142,12 +142,12 @@ async def test_login_use_refresh_and_logout_at_an_openid_provider(
             async with command("login", "notes", "--no-browser", config=config) as login:
                 await visit(await login.wait_for(r"http://\S+/auth\?\S+"))
                 assert await login.end() == 0
-            await anyio.sleep(2)  # until the access token has ended
+            await anyio.sleep(2)  # until the access token has expired
             assert (await run("call", "notes_whoami", config=config))[0] == 0
             assert provider.count("grant.success", grant="refresh_token") >= 1
             code, text = await run("doctor", config=config)
             assert (code, "reachable, signed in" in text) == (0, True)
-            # Its access tokens are JSON Web Tokens, which it does not revoke by themselves.
+            # Its access tokens are JSON Web Tokens, which it does not revoke individually.
             code, text = await run("logout", "notes", config=config)
             assert (code, text) == (0, "Logged out of notes.\n")
             assert provider.count("grant.revoked") == 1

@@ -195,7 +195,7 @@ async def test_each_caller_is_themselves_over_the_older_transport_too(
                 expire()
                 assert said(await ann.call_tool("p_whoami", {})) == "ann-at-p"
                 assert said(await bob.call_tool("p_whoami", {})) == "bob-at-p"
-            # Once for each of them, and for the operator if the server is listed meanwhile.
+            # Once for each of them, and for the operator if the server is listed in the meantime.
             assert issuer.count("refresh_token") in (2, 3)
 
 

@@ -84,14 +84,14 @@ async def test_a_registration_is_used_again_with_its_port(
 async def test_a_client_that_the_authorization_server_has_forgotten_is_registered_again(
     issuer: AuthorizationServer, protected: ProtectedServer, tmp_path: Path
 ) -> None:
-    """Only the browser is told that the client is unknown, and nobody comes back."""
+    """Only the browser shows that the client is unknown, and there is no redirect back."""
     tokens = tokens_for(protected.url, tmp_path, redirect=f"http://127.0.0.1:{free_port()}/back")
     await log_in(tokens)
     issuer.clients.clear()
     async with begun(tokens) as lost:
         assert "not found" in (await visit(lost.address)).text
     assert not lost.done.is_set()
-    # The login that was there is still used, and its refresh would find out as well.
+    # The existing login is still used, and its refresh would reveal the problem as well.
     assert await tokens.get(LOCAL) is not None
     assert (await log_in(tokens)).failure is None
     before = issuer.count("register")

@@ -61,7 +61,7 @@ HOSTILE: dict[str, str] = {
         "import base64\nb = b'a' * 10**7\nfor i in range(20):\n    b = base64.b64encode(b)\nlen(b)"
     ),
     "large value": "'x' * (50 * 10**6)",
-    # Small in the worker, where the parts are shared, and endless as JSON.
+    # Small in the worker, where the parts are shared, and enormous as JSON.
     "value that doubles": "l = [1]\nfor _ in range(60):\n    l = [l, l]\nl",
     "argument that doubles": (
         "l = [1]\nfor _ in range(60):\n    l = [l, l]\nawait echo(n=1, text=eval('l'))"

@@ -1,4 +1,4 @@
-"""Calls in a program pass through the layers of any other call: cache, circuit breaker, timeout."""
+"""Calls in a program pass through the same layers as others: cache, circuit breaker, timeout."""
 
 from __future__ import annotations
 

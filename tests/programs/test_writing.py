@@ -106,7 +106,7 @@ async def test_a_write_that_may_have_happened_is_not_made_again(
         after = result.structured.get("after", after)
         assert "may have" in result.content[0]["text"].lower()
     assert tracker.done == [("send", "ann")]
-    # Once its author knows, the rest of the program goes on.
+    # Once its author knows the outcome, the rest of the program continues.
     await board.run_code("await add_comment(issue='A', body='x')", write=True, after=after)
     assert tracker.done == [("send", "ann"), ("add_comment", "A")]
 

@@ -220,7 +220,7 @@ def test_a_run_that_waits_outlives_an_outage_of_redis(
     def restart() -> None:
         own_redis.start()
         while "cannot be reached" in resume(gateway, "w-0")["content"][0]["text"]:
-            time.sleep(0.05)  # the gateway looks once a second
+            time.sleep(0.05)  # the gateway checks once a second
 
     address = f"redis://{own_redis.address}/0"
     library = Library(tmp_path, address, mode="code", server=SERVER)

@@ -10,11 +10,11 @@ def main() -> None:
     try:
         from pegboard.cli.serve_fast_path import run_fast_path
 
-        # Clients start Pegboard often and wait for it: they do not pay for Typer and Rich.
+        # Clients start Pegboard often and wait for it, so Typer and Rich are not imported.
         if run_fast_path(sys.argv[1:]):
             return
         from pegboard.cli.app import run
 
         run()
-    except KeyboardInterrupt:  # while modules are loaded, too, which takes a while
+    except KeyboardInterrupt:  # also during imports, which take a while
         raise SystemExit(130) from None

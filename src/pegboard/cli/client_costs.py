@@ -45,7 +45,7 @@ class ClientCost:
     with_profile: Measurement | None = None
     """What Pegboard would serve with that profile, which may have other servers."""
     is_installed: bool = False
-    """Whether the client has Pegboard already, so that it pays for the shorter list today."""
+    """Whether the client already has Pegboard, and so already sends the shorter list."""
 
     @property
     def before(self) -> int:

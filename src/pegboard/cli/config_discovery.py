@@ -70,7 +70,7 @@ def find_source(config: Path | None, **settings: Any) -> ConfigSource:
 def list_sources() -> list[ConfigSource]:
     """Every configuration of this user, for a command about one server of any of them.
 
-    They are the ones of `find_source`, and those that `pegboard install` has made for clients.
+    These are the ones from `find_source` and those that `pegboard install` created for clients.
     """
     from pegboard.gateway.config_source import ConfigSource
     from pegboard.install.client_status import inspect_clients

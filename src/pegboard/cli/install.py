@@ -148,10 +148,10 @@ def _find_missing_logins(plan: Plan, *, ask: bool) -> dict[str, str]:
             try:
                 login(name, config=path)
                 is_done = True
-            except ConfigError as exc:  # the others can be installed all the same
+            except ConfigError as exc:  # the others can still be installed
                 print_error(exc.message)
             except typer.Exit:
-                pass  # which has said why
+                pass  # the reason was already printed
         if not is_done:
             reasons[name] = f"it needs a login: run `{command}`, then install again"
     return reasons

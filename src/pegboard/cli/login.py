@@ -252,7 +252,7 @@ async def _wait(begun: Login) -> None:
 
 @asynccontextmanager
 async def _read_lines() -> AsyncGenerator[MemoryObjectReceiveStream[str]]:
-    """The lines that the user types, as long as the block lasts; they end with standard input."""
+    """The lines that the user types while the block runs, until standard input ends."""
     send, receive = anyio.create_memory_object_stream[str](8)
     token, has_ended = anyio.lowlevel.current_token(), threading.Event()
     fd = sys.stdin.fileno()
@@ -261,8 +261,8 @@ async def _read_lines() -> AsyncGenerator[MemoryObjectReceiveStream[str]]:
         rest = b""
         try:
             while not has_ended.is_set():
-                # Never reads ahead: what is typed after the login is for the next question, as
-                # `install` has them. Windows cannot wait for a terminal this way.
+                # Never reads ahead: text typed after the login answers the next question, such as
+                # those of `install`. Windows cannot wait for a terminal this way.
                 is_ready = os.name != "posix" or select.select([fd], [], [], _POLL_INTERVAL)[0]
                 if not is_ready or has_ended.is_set():
                     continue
@@ -277,8 +277,8 @@ async def _read_lines() -> AsyncGenerator[MemoryObjectReceiveStream[str]]:
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, RuntimeError):
             return  # the login has ended meanwhile
 
-    # Not a thread of anyio: reading a terminal cannot be interrupted everywhere, and must not hold
-    # up the end of the command.
+    # Not a thread of anyio: reading a terminal cannot be interrupted everywhere, and must not
+    # delay the end of the command.
     threading.Thread(target=read, daemon=True).start()
     async with receive:
         try:

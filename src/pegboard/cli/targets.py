@@ -123,7 +123,7 @@ def open_config_board(source: ConfigSource) -> GatewayBoard:
 
 
 def _announce_listing(board: GatewayBoard) -> None:
-    """Tell a person what they wait for: nothing else is printed until a server has answered."""
+    """Tell the user what is happening: nothing else is printed until a server has answered."""
     if err.is_terminal and not board.gateway.knows_all_servers:
         err.paragraph(line(("Starting the servers to list their tools ...", "dim")))
 

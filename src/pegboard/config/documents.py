@@ -118,7 +118,7 @@ def read_document(path: Path) -> Document:
 
 
 _MAX_PARTS = 200_000
-"""Parts of a YAML file, each as often as it is referred to."""
+"""Parts of a YAML file, each repeated for every reference to it."""
 
 
 def parse_document(text: str, path: Path) -> Document:
@@ -154,7 +154,7 @@ def parse_document(text: str, path: Path) -> Document:
 
 
 def _check_aliases(value: Json, path: Path) -> None:
-    """Refuse aliases that unfold a small file into a value without end."""
+    """Refuse aliases that expand a small file into an enormous value."""
     parts: list[Json] = [value]
     for part in parts:
         if isinstance(part, (dict, list)):

@@ -105,7 +105,7 @@ def _digest(path: Path, environment: ConfigEnvironment) -> str:
         for name in imports if isinstance(imports, list) else []:
             if isinstance(name, str):
                 # Resolved: otherwise `x/../a.toml` that imports itself would have no end.
-                # In their order: that of a set differs between processes, and so would the digest.
+                # In list order: set order, and so the digest, would differ between processes.
                 found = (p.resolve() for p in _locate(name, file, environment))
                 files += [p for p in dict.fromkeys(found) if p not in files]
     for source in sources:

@@ -94,7 +94,7 @@ def find_operation(tool: Tool) -> Risk | None:
 
 
 def surely_changes(tool: Tool) -> bool:
-    """Whether a tool changes something by all that is known, and not just for want of a sign."""
+    """Whether there is evidence that a tool changes something, and not just a default risk."""
     if tool.risk == "read":
         return False
     return tool.risk_source != "inferred" or find_operation(tool) is not None

@@ -110,7 +110,7 @@ _SUSPICIOUS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         (
             # An opening `<secret>` alone is how commands write a placeholder: `--secret <secret>`.
             "poses as a system message",
-            # `*+` never gives back white space, which would take quadratic time.
+            # `*+` never backtracks into white space, which would take quadratic time.
             r"<\s*+(/\s*+)?(important|system|instructions?)\s*>|<\s*+/\s*secret\s*>",
         ),
         ("poses as a role", r"^\s*(system|assistant)\s*:"),

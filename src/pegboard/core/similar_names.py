@@ -75,9 +75,9 @@ def letter_similarity(one: str, other: str) -> float:
     return 2 * common / (len(one) + len(other))
 
 
-@lru_cache(maxsize=256)  # a name is compared with many
+@lru_cache(maxsize=256)  # one name is compared with many others
 def _find_places(text: str) -> Mapping[str, int]:
-    """The places of each letter in a text, as bits."""
+    """The positions of each letter in a text, as a bit mask."""
     places: dict[str, int] = {}
     for at, letter in enumerate(text):
         places[letter] = places.get(letter, 0) | 1 << at

@@ -221,7 +221,7 @@ class Pages:
         return _Events(events, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
     async def missing(self, request: Request, viewer: Viewer) -> Response:
-        """The answer for an address that no page has."""
+        """The answer for a URL that has no page."""
         message = "The dashboard has no page at this address."
         shown = layout.error_page(self._dashboard, viewer, "Page not found", message)
         return HTMLResponse(shown, 404)

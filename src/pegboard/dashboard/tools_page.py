@@ -206,7 +206,7 @@ def render_tool(
     related: Sequence[str],
     switch: Html | None,
 ) -> Html:
-    """All about one tool; `switch` is the form that enables or disables it, for operators."""
+    """The details of one tool; `switch` is the form that enables or disables it, for operators."""
     examples = [
         tag("li", e.description, tag("pre", tag("code", json.dumps(dict(e.invocation), indent=2))))
         for e in tool.examples

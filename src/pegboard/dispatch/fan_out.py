@@ -1,8 +1,8 @@
 """Several calls in parallel: outcomes in order, each with its own error, within one deadline.
 
-A model that sends "post the message, then pin it" in one batch expects the one before the other. So
-in the batches of models, calls that change something run one at a time, in the order given; only
-reads between two changes run in parallel:
+A model that sends "post the message, then pin it" in one batch expects that order. So in
+batches from models, calls that change something run one at a time, in the order given; only reads
+between two changes run in parallel:
 
     read read | write | read | write | write
 """

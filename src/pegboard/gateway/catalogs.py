@@ -66,7 +66,7 @@ _INSTRUCTIONS_READ = 20_000
 _MAX_REASON = 200
 """Characters of the reason why a server is missing that a model is shown."""
 _MAX_SECTIONS = 100
-"""How many categories a server can define; tools of further ones get the server's category."""
+"""How many categories a server can define; tools in any others get the server's category."""
 _BY_KIND = "by kind of client"
 
 ListKind: TypeAlias = Literal["prompts", "resources"]

@@ -60,7 +60,7 @@ class Discovery:
         replicas: Where new catalogs are announced.
         settings: Returns the current settings of upstreams.
         progress: Called for each server that is listed for the first time.
-        arrived: Called for each server that must be mounted, or that nobody waits for any more.
+        arrived: Called for each server that must be mounted, or that nobody waits for anymore.
         listing_wait: Seconds for which an answer waits for servers to be listed.
     """
 
@@ -88,7 +88,7 @@ class Discovery:
         self.failures: dict[str, str] = {}
         """Servers that could not be listed, with the reason."""
         self.earlier_failures: set[str] = set()
-        """Those of them that were not tried now, or did not answer in time: an earlier reason."""
+        """Those not tried now, or too slow to answer: `failures` has an earlier reason."""
         self.need_login: set[str] = set()
         """Servers that could not be listed for lack of a valid login of the operator."""
         self.pending: set[str] = set()
@@ -250,7 +250,7 @@ class Discovery:
         self.earlier_failures.discard(name)
         (self.need_login.add if needs_login else self.need_login.discard)(name)
         is_known = name in self._catalogs
-        # If the catalog of a server is known, only a missing login matters to others.
+        # If the catalog of a server is known, only a missing login matters to other processes.
         if needs_login or not is_known:
             save = partial(self._catalogs.save_failure, name, reason, needs_login=needs_login)
             await to_thread.run_sync(save)

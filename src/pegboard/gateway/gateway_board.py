@@ -216,7 +216,7 @@ class GatewayBoard(Pegboard):
 
 
 def _run_in_thread(work: Callable[[], Awaitable[None]]) -> None:
-    """Run to the end in a thread: the caller's own may already run an event loop.
+    """Run to the end in a new thread: the caller's may already be running an event loop.
 
     Ctrl-C cancels the work, whose servers could otherwise keep the process waiting.
     """

@@ -68,11 +68,11 @@ def build_gateway_app(
     single_user = is_loopback(host) and not http.allowed_hosts
     if auth is None and not single_user:
         _warn_about_refused_clients(gateway)
-        # It is not known who made a call, so nobody is shown its contents.
+        # The caller is unknown, so nobody is shown the contents of calls.
         dashboard = {"arguments": lambda: "off", **dashboard}
     editor = None
-    # A file that was found in a folder is trusted only unchanged, and servers imported from clients
-    # have no file here.
+    # A file that was found in a folder is trusted only while unchanged, and servers imported from
+    # clients have no file here.
     if source is not None and source.text is None and source.trust is None:
         editor = ConfigEditor(source, allows_commands=is_owner_only or http.add_commands)
     app = asgi_app(

@@ -1,7 +1,7 @@
 """Where the lock is stored: in a file beside the configuration, or in the shared store.
 
     FileLockStorage     one JSON file that people can read: it can be committed, reviewed and
-                        copied. It is replaced atomically, and processes that write it take turns.
+                        copied. It is replaced atomically, and writes are serialized.
     SharedLockStorage   one key for each server in the shared store, for replicas that have no
                         folder in common.
 

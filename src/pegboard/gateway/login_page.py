@@ -167,7 +167,7 @@ class LoginPages:
             )
         server, principal, login = begun
         try:
-            login.parse_redirect(str(request.url))  # one of another login leaves this one
+            login.parse_redirect(str(request.url))  # a wrong one does not end this login
             if not await self._claim(secret):
                 raise WrongRedirect("This address was used already.")
             await login.receive(str(request.url))
@@ -196,7 +196,7 @@ class LoginPages:
         return begun["server"], begun["principal"], login
 
     async def _claim(self, secret: str) -> bool:
-        """Whether this request is the one that may redeem the code, in whichever worker it is."""
+        """Whether this request may redeem the code: only one may, among all workers."""
         found: list[Json] = []
 
         def take(encrypted: Json) -> Json:

@@ -25,7 +25,7 @@ _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"\s*")
 _COMMENT = re.compile(r"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
 _PIECE = re.compile(r'"(?:[^"\\]|\\.)*"|/\*.*?\*/|//[^\r\n]*\Z')
-# One comment, not all from the first `/*` to the last `*/`: a member may stand between them.
+# One comment, not all from the first `/*` to the last `*/`: a member may be between them.
 _REST_OF_LINE = re.compile(
     r"[^\S\r\n]*(?://[^\r\n]*|/\*(?:(?!\*/)[^\r\n])*\*/[^\S\r\n]*)?(?=\r?\n)"
 )

@@ -230,9 +230,9 @@ def find_expensive_tools(
         found: list[tuple[Kind, int]] = [
             ("long description", _if_over(count(tool.description), LONG_DESCRIPTION)),
             ("long parameters", _if_over(parameters, LONG_PARAMETERS)),
-            # An enum that the catalog has once cannot be shared; only repetitions are worth advice.
+            # An enum that occurs once cannot be shared; only repeated ones are worth mentioning.
             ("repeated enum", sum(count(e) * n for e, n in own_enums.items() if enums[e] > 1)),
-            # Callers rarely get arguments right that are nested deeper.
+            # Callers rarely get more deeply nested arguments right.
             ("deep schema", sum(count(node) for node, depth in nodes if depth == DEEP)),
             ("output schema", _if_over(count(tool.output_schema or ""), LARGE_OUTPUT)),
         ]

@@ -64,7 +64,7 @@ async def measure_modes(
             steps = _discovery_steps(mode, tool, catalog)
             answers.append([count_tokens(await client.call(*step), tokenizer) for step in steps])
             if mode == "dynamic":
-                # What the search finds becomes a listed tool: the list itself grows.
+                # Tools that the search finds are then listed: the list itself grows.
                 grown = count_entry_tokens(await client.list_entries(), tokenizer) - listed
                 growth += max(grown, 0)
         finding = DiscoveryCost(

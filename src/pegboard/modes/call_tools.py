@@ -243,7 +243,7 @@ async def run_calls(
                 prepared.append(prepare(one))
         except PegboardError as exc:
             prepared.append(failed_outcome(name, exc))
-        await checkpoint()  # a search, or a look for similar names, takes a while
+        await checkpoint()  # a search, or a lookup of similar names, takes a while
     ran = iter(await view.fan_out([c for c in prepared if isinstance(c, ToolCall)]))
     outcomes = [p if isinstance(p, Outcome) else next(ran) for p in prepared]
     return _build_reply(view, outcomes, is_timed=is_timed)

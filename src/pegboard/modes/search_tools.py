@@ -50,7 +50,7 @@ DEFAULT_LIMIT = 8
 MAX_LIMIT = 50
 MAX_QUERIES = 20
 _MAX_TEXT = 20_000
-"""Characters of a query that are read: more than the search itself looks at."""
+"""Characters of a query that are read: more than the search itself uses."""
 MAX_NAMES = 200
 _MAX_SIGNATURES = 3
 """Matches of one query that are shown with their signatures."""

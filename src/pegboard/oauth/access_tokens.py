@@ -87,7 +87,7 @@ class ServerTokens:
         self._callers: dict[str, str] = {}
         """The callers' own tokens, where these are exchanged."""
         self._unreadable: dict[str, str] = {}
-        """Why stored grants could not be read, the last time that they were."""
+        """Why the last attempt to read stored grants failed."""
         self._refused: dict[str, str] = {}
         """New tokens that the server refused: refreshing again would not help."""
 
@@ -288,7 +288,7 @@ class ServerTokens:
             if not isinstance(exc, GrantUnreadable) or exc.is_locked:
                 self._fail(principal, reason)
             elif self._unreadable.get(principal) != reason:
-                # Without one in memory it is as if nobody had logged in, and the next login
+                # If no grant is in memory, this is as if nobody had logged in; the next login
                 # replaces it.
                 logger.warning("%s", exc.message)
             self._unreadable[principal] = reason

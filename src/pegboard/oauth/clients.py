@@ -127,7 +127,7 @@ def configured_client(
         method = "private_key_jwt"
     elif options.client_secret:
         # Without a list, RFC 8414 says that this method is supported. With both, the other
-        # one is safer: the SDK's server wants `client_id` in the form, which strict ones refuse.
+        # one is safer: the SDK's server requires `client_id` in the form; strict ones reject it.
         has_post = supported is not None and "client_secret_post" in supported
         is_basic = supported is None or ("client_secret_basic" in supported and not has_post)
         method = "client_secret_basic" if is_basic else "client_secret_post"
@@ -201,7 +201,7 @@ async def find_client(
 def _is_reusable(
     earlier: Grant, server: AuthorizationServer, redirect_uri: str, metadata_url: str | None
 ) -> bool:
-    """Whether the client that was registered for an earlier login is right for this one too."""
+    """Whether the client that was registered for an earlier login can be used for this one too."""
     # Some servers let a client request only the scopes that it was registered for.
     registered = earlier.registered_scope or earlier.scope or ""
     return (
@@ -209,8 +209,8 @@ def _is_reusable(
         and earlier.redirect_uri == redirect_uri
         and earlier.client_id != metadata_url
         and earlier.ended not in ("invalid_client", "unauthorized_client")
-        # Nobody came back from the last login: the server may have forgotten the client, which it
-        # would have told the browser alone.
+        # Nobody came back from the last login: the server may have forgotten the client, and
+        # reports that only in the browser.
         and earlier.login_begun_at is None
         and set((server.scope or "").split()) <= set(registered.split())
     )
@@ -325,7 +325,7 @@ async def revoke(http: httpx2.AsyncClient, grant: Grant, client: OAuthClient) ->
             await _post(http, grant.revocation_endpoint, form, client, grant.issuer)
         except AuthorizationRefused as exc:
             if exc.error == "unsupported_token_type" and hint == "access_token" and is_revoked:
-                break  # a JSON Web Token, say: it ends by itself, and cannot be renewed any more
+                break  # for example, a JSON Web Token: it expires, and can no longer be renewed
             if client.method != "none":
                 raise
             # The SDK's server requires a secret even from a client without one; an empty one is

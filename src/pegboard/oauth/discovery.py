@@ -151,7 +151,7 @@ async def _read_resource_metadata(
                 raise OAuthError(f"its metadata is about another server: {about}")
             return found
         if answer.status >= 500 or answer.status == 429:
-            # This does not tell whether there is metadata, so the defaults must not be used.
+            # This does not show whether there is metadata, so the defaults must not be used.
             failure = AuthorizationServerUnavailable(
                 f"{urlsplit(url).hostname} answered with HTTP status {answer.status}"
             )
@@ -193,8 +193,8 @@ async def _read_server_metadata(
         if found is None:
             continue
         # Metadata must name the issuer that it was requested for (RFC 8414, section 3.3), character
-        # by character: two issuers that look alike may be different. Only if the server itself is
-        # the issuer, the final slash is optional.
+        # by character: two issuers that look alike may be different. The final slash is optional
+        # only if the server itself is the issuer.
         expected, named = issuer or _origin(server_url), str(found.issuer)
         if named != expected and not (issuer is None and issuers_match(named, expected)):
             raise OAuthError(

@@ -141,7 +141,7 @@ class KeyringKey:
                 raise
             return None
         except ConfigError as exc:
-            # There is a keyring. That it is locked is no reason to write secrets in plain text.
+            # The keyring is only locked, which is no reason to write secrets in plain text.
             raise ConfigError(
                 f"{exc.message} Unlock it, or store logins without it: set `key`, or "
                 f'`store = "file"`, in `[oauth]`.'

@@ -65,7 +65,7 @@ class GrantUnreadable(PegboardError):
 
     kind = "configuration"
     is_locked = False
-    """Whether it can be read again once its keyring answers; until then nobody has to log in."""
+    """Whether it becomes readable once the keyring is available, without another login."""
 
 
 class GrantStorage(Protocol):

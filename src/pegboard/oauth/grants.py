@@ -63,9 +63,9 @@ class Grant:
     ended: str | None = None
     """Why it cannot be used or renewed any more; a person has to log in again."""
     needed_scope: str | None = None
-    """The scopes that the server has asked for since, which the next login requests too."""
+    """The scopes that the server has requested since; the next login requests them too."""
     login_begun_at: float | None = None
-    """When somebody last began to log in again as this client, and has not finished since."""
+    """When the latest login as this client began, if it has not been completed."""
 
     def with_tokens(self, response: TokenResponse, now: float) -> Grant:
         """The grant with new tokens; what the response leaves out stays (RFC 6749, section 6)."""

@@ -84,8 +84,8 @@ async def send(
     url, body = str(request.url), bytearray()
     host = request.url.host
     try:
-        # The client's own timeout is for each read: an answer that trickles in would never end, and
-        # the lock of a refresh would never be released.
+        # The client's own timeout applies to each read: an answer that trickles in would never
+        # end, and the lock of a refresh would never be released.
         with anyio.fail_after(timeout):
             response = await http.send(request, stream=True)
             try:

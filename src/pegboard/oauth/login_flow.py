@@ -169,7 +169,7 @@ class Login:
                 earlier=earlier,
             )
         if earlier is not None and client.is_registered and client.client_id == earlier.client_id:
-            # Until the client has been seen to work, which is when the login succeeds.
+            # Cleared when the login succeeds, which shows that the client works.
             await tokens.amend(request.principal, login_begun_at=time.time())
         return cls(request, server, client)
 

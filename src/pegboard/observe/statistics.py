@@ -113,7 +113,7 @@ class CallTally:
         self.outcomes[call.outcome] += 1
         if call.error is not None:
             self.errors[call.error] += 1
-        # A refused call did not run, so its duration would say that the tool is fast.
+        # A refused call did not run, so its duration would make the tool look fast.
         if call.outcome != "refused":
             self.durations.add(call.duration, bucket)
         self.cached += call.cached

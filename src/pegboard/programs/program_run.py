@@ -161,8 +161,8 @@ class ProgramRun:
             stopped = await self._run_segment(program, opening, stubs)
             while stopped is not None:
                 call, blob = stopped
-                # Before each question, because the last decision may have led the program
-                # elsewhere.
+                # Before each question, because the last decision may have changed what the
+                # program does.
                 question = await self._preview(program, call, blob)
                 if self.request.consent is None:  # there is nobody who can be asked at once
                     await self._suspend(program, question, blob)
@@ -206,8 +206,8 @@ class ProgramRun:
         try:
             return await self._run_in_session(program, opening, stubs)
         except SandboxFailed:
-            # A worker can die while it is idle, and then nothing of this program has been done. A
-            # program that computed for long and ended its worker would only do so again.
+            # A worker can die while it is idle, before any of this program has run. A program that
+            # ran for a long time and then crashed its worker would only crash it again.
             is_late = time.monotonic() - began > self.runner.options.compute_time / 2
             if len(self.ledger.calls) > calls or is_late:
                 raise
@@ -342,7 +342,7 @@ class ProgramRun:
         """Report that it did not finish, and store what it did."""
         lines = self.request.program.splitlines()
         source = lines[line - 1] if line is not None and line <= len(lines) else None
-        # A replay makes no call itself: it stopped after those that it repeats.
+        # A replay makes no calls: it stopped after the recorded ones.
         done = self.ledger.made if self.now is None else self.ledger.calls
         report = self._report("stopped" if done else "nothing", message)
         self.report = replace(report, line=line, source=source, kind=kind)
@@ -355,7 +355,7 @@ class ProgramRun:
     async def _save_record(self) -> bool:
         """Store what was done; without a record there is no handle to continue with."""
         if self.now is not None:
-            return False  # the record of a run that is replayed stays as it is
+            return False  # a replay does not change the record
         record: JsonObject = {"calls": self.ledger.to_json(_MAX_RECORD_BYTES)}
         if self.runner.options.store_programs:
             record |= {"program": self.request.program, "started_at": self.started_at}

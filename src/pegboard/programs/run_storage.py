@@ -54,7 +54,7 @@ class RunStorage:
     def _check(self, record: Json) -> JsonObject:
         if isinstance(record, dict) and record["expires_at"] > self._clock():
             return record
-        # While a shared store is unavailable, memory takes its place, which knows few of its runs.
+        # While a shared store is unavailable, memory replaces it, but has few of its runs.
         if not getattr(self._store, "is_shared", True):
             raise StoreError(
                 "Nothing ran. The shared store cannot be reached, so this run cannot be looked up: "

@@ -75,7 +75,7 @@ class ProgramRunner:
         with run.observed():
             try:
                 await run.resume(stored, has_consent=request.has_consent)
-            except Busy:  # nothing of it was done, so it goes on waiting
+            except Busy:  # none of it ran, so it stays suspended
                 await self.storage.save(principal, handle, stored.to_json())
                 raise
         return run.report

@@ -177,7 +177,7 @@ class RunningProgram:
         return step
 
     def _find_only_call(self, step: Paused) -> ProgramCall | None:
-        """The call that a program waits for, if nothing runs beside it: it needs no task."""
+        """The call that a program waits for, if no other call is running: it needs no task."""
         if self._open or step.stopped_at is not None or len(step.calls) != 1:
             return None
         [call] = step.calls

@@ -50,7 +50,7 @@ class RunScope:
     notes: tuple[str, ...] = ()
     """What the model should know about this catalog, such as servers that are still starting."""
     strict: bool = False
-    """Whether a tool that only looks read-only by its name does not count as read-only."""
+    """Whether a read-only name alone is not enough for a tool to count as read-only."""
     trace: Mapping[str, str] = field(default_factory=dict[str, str])
     """The trace context of the client, as MCP carries it."""
     result_schemas: ResultSchemas = lambda tool: (tool.output_schema, False)

@@ -164,7 +164,7 @@ class KeySet:
     async def _refresh(self) -> None:
         self._fetched_at = self._clock()  # also when it fails, so that failures are not repeated
         try:
-            # For the whole request: the client's own timeout is for each read.
+            # For the whole request: the client's own timeout applies to each read.
             with anyio.fail_after(self._timeout):
                 document = await self._fetch(self._url or await self._discover_url())
             found = jwt.PyJWKSet.from_dict(document)

@@ -75,7 +75,7 @@ class AnswerRecord:
             with self._path.open("rb") as file:
                 found = os.fstat(file.fileno())
                 is_writable = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-                if is_writable or found.st_uid != os.geteuid():  # by somebody else
+                if is_writable or found.st_uid != os.geteuid():  # somebody else may have written it
                     return {}
                 saved = json.loads(file.read(_MAX_RECORD_BYTES))
             if (saved["format"], saved["start"]) != (_FORMAT, self._start):

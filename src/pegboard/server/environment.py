@@ -1,8 +1,8 @@
 """Mode and pins from the environment: `PEGBOARD_MODE` and `ALWAYS_AVAILABLE_TOOLS`.
 
-The environment wins over requests, configuration and code, because it is the operator's emergency
-switch: it takes effect without a change to any of them. Only a command-line flag wins over it, by
-taking its place. Commands read it without serving, so nothing here imports the SDK.
+The environment overrides requests, configuration and code, because it is the operator's emergency
+switch: it takes effect without a change to any of them. Only a command-line flag overrides it, by
+replacing it. Commands read it without serving, so nothing here imports the SDK.
 """
 
 from __future__ import annotations

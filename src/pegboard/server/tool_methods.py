@@ -105,7 +105,7 @@ class ToolMethods:
     def _choose_mode(self, view: View) -> Mode:
         """The mode of this caller: the one of the request, else of the configuration or code.
 
-        A flag or the environment has already replaced the mode of the request, because it wins.
+        A flag or the environment takes precedence: it has already replaced the mode of the request.
         """
         wanted = view.caller.mode or view.options.mode
         complete = view.constant is None and view.is_complete

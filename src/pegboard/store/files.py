@@ -61,7 +61,7 @@ class FileRecords:
 
     async def get(self, key: str) -> Json:
         """The value, or `None`."""
-        # What the folder did not take is newer than what it has.
+        # Values that could not be written to the folder are newer than those in it.
         found = await self._fallback.get(key)
         return await to_thread.run_sync(self._read, self._path(key)) if found is None else found
 

@@ -322,7 +322,7 @@ class CatalogCache:
             saved_at = path.stat().st_mtime
         except OSError:
             saved_at = 0.0
-        # Parsed from the bytes even now, so that what runs is what a restart would read.
+        # Parsed from the serialized bytes, so that the result is the same as after a restart.
         return _parse(spec.name, data, saved_at)
 
     def forget(self, spec: UpstreamSpec) -> None:

@@ -1,4 +1,4 @@
-"""Entries of a server's `tools/list`: checks them, makes `Tool`s of them, and says who sees which.
+"""Entries of a server's `tools/list`: checks, conversion to `Tool`s, and who sees which.
 
 A server may list anything. One invalid entry must not affect the others, as it does in SDK clients,
 which reject the whole list. So each entry is checked on its own, and what is wrong with it is a

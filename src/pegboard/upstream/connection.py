@@ -238,7 +238,7 @@ class Connection:
     def close(self) -> None:
         """Have it end; `ended` is set when it has."""
         if self.state == "starting":
-            # Nothing is in flight yet that would need an orderly end.
+            # No call is in flight yet, so no graceful shutdown is needed.
             self._life.cancel()
         elif self.state == "ready":
             self.state = "stopping"

@@ -120,7 +120,7 @@ class InFlightRequest:
         self._pauses += 1
 
     def resume(self) -> None:
-        """Continue the clock."""
+        """Resume the clock."""
         self._pauses -= 1
         if not self._pauses:
             self.scope.deadline = anyio.current_time() + self._time_left

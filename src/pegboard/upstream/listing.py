@@ -1,7 +1,7 @@
 """Everything that servers list, read page by page: all servers at first, one again when it changes.
 
 `read_listing` reads the four lists of one server, `stream_listings` those of many at once, and
-`ListingRefresher` reads a server's again after it announced a change. Entries of tools stay raw:
+`ListingRefresher` rereads those of a server that announced a change. Entries of tools stay raw:
 `catalog_entries` decides which of them are valid.
 """
 
@@ -72,8 +72,8 @@ class ListingDownstream(Downstream):
 
     @property
     def can_give_input(self) -> bool:
-        # Nobody would answer, but a server decides by these what to list, and needs no input for
-        # that.
+        # Nobody would answer, but a server decides what to list based on these capabilities, and
+        # needs no input for that.
         return bool(self._capabilities)
 
 
@@ -100,11 +100,11 @@ class Listing:
     variants: ToolVariants = field(default_factory=dict[ClientKind, Sequence[str] | None])
     """Which of the tools clients of each kind are listed."""
     failures: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Why other lists than that of the tools could not be read, by the name of the field."""
+    """Why lists other than the tools could not be read, by the name of the field."""
 
 
 async def read_listing(connection: Connection) -> Listing:
-    """Read all that a server offers; any list but that of the tools may fail.
+    """Read everything that a server offers; any list except the tools may fail.
 
     Raises:
         UpstreamError: Its tools cannot be listed: it fails, or its pages never end.

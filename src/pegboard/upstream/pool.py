@@ -237,9 +237,9 @@ class ConnectionPool:
         """A connection for listing a server: a ready one, else one that ends with the block.
 
         A connection that belongs to one of several people is not used: what its process lists may
-        depend on that person, and a catalog is for everybody. A legacy server may list by what its
-        client declares: only a connection of one of these kinds will do, and a new one is of the
-        first.
+        depend on that person, and a catalog is for everybody. A legacy server may choose what to
+        list by the capabilities of its client: only connections of `kinds` are used, and a new one
+        is of the first kind.
 
         Raises:
             UpstreamUnavailable: It cannot be reached.

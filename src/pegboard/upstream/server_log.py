@@ -1,7 +1,7 @@
 """What a server prints outside the protocol: a bounded file, and its last lines in memory.
 
 The file is for a person who looks for the cause of a failure; the last lines are for the message
-that a model gets about it. Both are without the secrets that the server was configured with. If the
+that a model gets about it. Both omit the secrets that the server was configured with. If the
 file cannot be written (full disk, no permission), the server still works: the last lines are still
 collected, and `fault` says what happened.
 """

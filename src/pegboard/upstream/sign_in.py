@@ -80,7 +80,7 @@ class SignIn:
             )
             error.only_caller = True
             raise error from refusal
-        from pegboard.oauth.discovery import parse_challenge  # which most calls never need
+        from pegboard.oauth.discovery import parse_challenge  # most calls never need it
 
         challenge = parse_challenge(refusal.challenge)
         if challenge.is_step_up and challenge.scope:
@@ -179,7 +179,7 @@ class SignIn:
                 )
             return
         if self._downstream.caller.is_local_user:
-            return  # another process may have completed their login; the call will tell
+            return  # another process may have completed their login; the call will show it
         # They log in on the gateway's page, in whichever worker, and the storage shows when.
         key = self._tokens.key(self._principal)
         with anyio.move_on_after(LOGIN_TIMEOUT):

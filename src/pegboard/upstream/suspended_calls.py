@@ -2,7 +2,7 @@
 
 A legacy server asks in the middle of a call and waits for the answer. A modern client cannot be
 sent a request; its call ends with `input_required`, and it calls again with the answers. So the
-call to the server continues in the connection's own task while the client is away:
+call to the server continues in the connection's own task between the client's requests:
 
     client                     here                          server
     tools/call  ------------>  SuspendedCall.run  -------->  tools/call
@@ -11,7 +11,7 @@ call to the server continues in the connection's own task while the client is aw
     tools/call + answers --->  answer         ------------>  the answer
     result  <----------------  next           <------------  result
 
-Waiting is bounded: the time that a person has by `inbound_router.ANSWER_TIMEOUT`, the number of
+Waiting is bounded: a person's time to answer by `inbound_router.ANSWER_TIMEOUT`, the number of
 calls by `MAX_SUSPENDED_CALLS`. `requestState`, which the client echoes, is a random token. It is
 valid for the same principal, the same request and this process only.
 """

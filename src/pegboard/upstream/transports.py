@@ -1,7 +1,7 @@
 """The way to a server, by its transport: stdio, streamable HTTP, and the older SSE (2024-11-05).
 
-An open `UpstreamTransport` is a pair of message streams for the SDK's dispatcher, with further
-facts about the transport. The SDK has a client for SSE whose events are limited to 1 MiB, so that
+An open `UpstreamTransport` is a pair of message streams for the SDK's dispatcher, plus
+details of the transport. The SDK has a client for SSE whose events are limited to 1 MiB, so that
 is read here. As in `wire.message_streams`, there is no task and no queue between the dispatcher and
 the connection.
 """

@@ -54,9 +54,9 @@ class ConsentQuestion:
         """The calls, one on each line."""
         lines: list[str] = []
         for record in self.records:
-            # A server or a program chose these texts, and a person decides by them: invisible
-            # characters are escaped, and the end of a long one is shown too, where something could
-            # hide.
+            # A server or a program chose these texts, and a person relies on them: invisible
+            # characters are escaped, and the end of a long one is shown too, where text could be
+            # hidden.
             parts = [f"{key}={compact(value)}" for key, value in record.arguments.items()]
             text = " ".join(escape_hidden_json(", ".join(parts)).split())
             if len(text) > _MAX_ARGUMENTS:

@@ -7,7 +7,7 @@
 A completed call answers one call of the same tool with the same arguments, in order. Two equal
 calls in a program are two calls, and need two records. Calls that the second try did not reach are
 copied to its record, so that a third try does not make them again either. A write that may have
-happened is not made again: the program gets an error, because only its author can find out.
+happened is not made again: the program gets an error, because only its author can check.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ CallState: TypeAlias = Literal["running", "done", "failed", "unknown"]
 """`unknown`: it was begun, and nobody knows whether it took effect."""
 
 MAX_READ_BYTES = 8_000_000
-"""Bytes of read results that are stored. A program may read far more than that; a retry makes the
-reads again whose results were not stored."""
+"""Bytes of read results that are stored. A program may read far more than that; a retry repeats
+the reads whose results were not stored."""
 _MAX_NAMES = 12
 _MAY_HAVE_HAPPENED = (
     "the earlier try may have made this call. Check that; then leave it out here, and if it is "
@@ -63,7 +63,7 @@ class CallRecord:
 
     @property
     def answer(self) -> Answer:
-        """What the program got for it."""
+        """What the program got from the call."""
         if self.error is None:
             return Returned(self.value)
         return Raised(self.error_type, self.error)
@@ -106,7 +106,7 @@ class Ledger:
         return number, None if found is None else call
 
     def finish(self, number: int, state: CallState, answer: Answer | None = None) -> None:
-        """Note how a call ended, and what the program gets for it."""
+        """Record how a call ended, and what the program gets from it."""
         call = replace(self.calls[number], state=state)
         if isinstance(answer, Returned):
             call = replace(call, value=answer.value)

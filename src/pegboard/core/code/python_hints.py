@@ -1,6 +1,6 @@
 """What to write instead of Python that programs do not have.
 
-Models write the whole language from habit. An error that says what to write instead costs them one
+Models use the whole language out of habit. An error that says what to write instead costs them one
 more try; one that does not costs them several searches.
 """
 

@@ -59,7 +59,7 @@ class Raised:
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """For a call that the program stopped at: continue, the answer follows."""
+    """For a call that the program stopped at: continue; the answer follows."""
 
 
 Answer: TypeAlias = Returned | Raised
@@ -141,14 +141,14 @@ _MAX_INTEGER_BITS = 4_096
 
 
 class ValueTooLarge(ValueError):
-    """A value of a program has more JSON than it may."""
+    """A program's value is too large as JSON."""
 
 
 def to_json(value: Any, max_bytes: int) -> Json:
-    """A value as JSON; where JSON has no such type, its nearest form, as ISO text for a date.
+    """A value as JSON; where JSON has no such type, the closest one, such as ISO text for a date.
 
-    A program can build a value that is small for itself and endless as JSON: a list that holds
-    another one twice, which holds another one twice, and so on. So it is counted on the way.
+    A program can build a value that is small in memory and enormous as JSON: a list that holds
+    another one twice, which holds another one twice, and so on. So conversion limits the size.
 
     Raises:
         ValueTooLarge: It has more than `max_bytes`, or 250,000 values.
@@ -158,7 +158,7 @@ def to_json(value: Any, max_bytes: int) -> Json:
 
 
 class _Converter:
-    """Converts one value, and counts what it has converted: never more than its JSON has."""
+    """Converts one value, and counts its size so far: never more than the size of its JSON."""
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes

@@ -241,7 +241,7 @@ class _OutputSchema:
         if "$ref" in node or "$dynamicRef" in node:
             reference = node.get("$ref")
             found = lookup(self._document, reference) if isinstance(reference, str) else NOT_FOUND
-            # Nothing is fetched: what another document says is unknown, and unknown means allowed.
+            # Nothing is fetched: other documents are unknown, so any field of theirs is allowed.
             yield (True if found is NOT_FOUND else found), True
         for keyword in ("anyOf", "oneOf"):
             yield from ((branch, True) for branch in _as_list(node.get(keyword)))

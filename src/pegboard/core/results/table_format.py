@@ -82,7 +82,7 @@ def decode_table(text: str) -> Json:
             while line[at_key - 1] != "}":
                 part, at_key = _read_name(line, at_key)
                 column = (*column, part)
-                if line[at_key] != ".":  # a dot leads on, into a nested record
+                if line[at_key] != ".":  # a dot continues into a nested record
                     columns.append(column)
                     column = ()
                 at_key += 1

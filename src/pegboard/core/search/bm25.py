@@ -115,7 +115,7 @@ class Postings:
             added: numbers and contents of new tools.
             size: how many tools there are afterwards.
         """
-        # Terms keep their numbers, even those that no tool has any more: they cost a few bytes.
+        # Terms keep their numbers, even those that no tool uses anymore: they cost a few bytes.
         rows = _Rows(dict(self.vocabulary))
         for number, content in added:
             rows.add(number, content)

@@ -28,7 +28,7 @@ HALF_LIFE = 30 * 86_400.0
 
 
 class Use(NamedTuple):
-    """A query that was followed by a call to a tool: how often, and when it last was."""
+    """A query that was followed by a call to a tool: how often, and when last."""
 
     tool: str
     vector: bytes
@@ -36,7 +36,7 @@ class Use(NamedTuple):
     at: float
     times: int = 1
     query: str = ""
-    """Its text, if the operator has it stored."""
+    """Its text, if the operator chose to store it."""
 
 
 def pack_vector(vector: Floats) -> bytes:
