@@ -102,7 +102,7 @@ def _fix_shape(root: JsonObject) -> Repair:
 
 
 def _dereference_root(root: JsonObject) -> Repair:
-    """The target of a `$ref` at the root in place of it, where no keyword beside it counts."""
+    """The target of a `$ref` at the root in place of it, if no sibling keyword counts."""
     seen: set[str] = set()
     while isinstance(reference := root.get("$ref"), str):
         notes = {k: v for k, v in root.items() if k in ANNOTATIONS or k in DEFINITIONS}
@@ -111,7 +111,7 @@ def _dereference_root(root: JsonObject) -> Repair:
         referred = {path[0] if path else "type" for path in reference_targets(root)}
         if reference in seen or len(seen) >= _MAX_CHAIN:
             return unknown
-        # The keywords beside it are dropped below, so nothing may refer to their parts.
+        # Its sibling keywords are dropped below, so nothing may refer to their parts.
         if ignores_ref_siblings(root) and beside & referred:
             return unknown
         seen.add(reference)
@@ -249,7 +249,7 @@ def _resolve_branch(root: JsonObject, schema: Json) -> JsonObject:
     if not isinstance(reference, str) or not alone:
         return schema
     target = lookup(root, reference)
-    # A second reference is not followed. Before draft 2019-09 the keywords beside it mean nothing.
+    # A second reference is not followed. Before draft 2019-09, its sibling keywords mean nothing.
     return target if isinstance(target, dict) and "$ref" not in target else {"$ref": reference}
 
 
