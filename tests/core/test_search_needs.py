@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pegboard.core.search import SearchIndex
-from pegboard.core.search.queries import split_needs, split_sentences
+from pegboard.core.search.queries import split_clauses, split_needs, split_sentences
 from pegboard.core.tools import Catalog, Tool, constant_definition
 
 EMPTY = constant_definition({"type": "object"})
@@ -55,6 +55,39 @@ def test_only_long_queries_are_read_by_sentence() -> None:
     long = f"{short} It is about {'very ' * 20}much. So."
     assert split_sentences(long)[:2] == ("Create a document.", "Then share it.")
     assert "So." not in split_sentences(long)
+
+
+@pytest.mark.parametrize(
+    ("query", "clauses"),
+    [
+        (
+            "Could you book us a room, and let the team know about it",
+            ("Could you book us a room", "let the team know about it"),
+        ),
+        (
+            "Thanks, write down the hours I worked and create a document",
+            ("Thanks write down the hours I worked", "create a document"),
+        ),
+        ("write down my hours for today and yesterday", ()),
+        ("create a document and log hours", ()),
+        ("where are the labels that we made for the old documents", ()),
+        (", . ; and then so " * 3, ()),
+        ("", ()),
+    ],
+)
+def test_speech_is_split_into_clauses_without_fragments(
+    query: str, clauses: tuple[str, ...]
+) -> None:
+    assert split_clauses(query) == clauses
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5, 10])
+def test_each_clause_of_a_request_has_a_tool_whatever_the_limit(limit: int) -> None:
+    index = SearchIndex.build(CATALOG)
+    query = "please create the document, share the document, then tell me which labels we have"
+    names = [m.tool.name for m in index.search(query, limit)]
+    assert len(names) == len(set(names)) <= limit
+    assert limit < 5 or "list_labels" in names[:5]
 
 
 def test_every_need_of_a_list_is_covered_before_variants_of_one() -> None:

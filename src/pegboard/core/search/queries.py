@@ -4,6 +4,7 @@
     everything about milestones             a group
     list projects, labels and milestones    several needs: a short list
     three sentences about one task          several needs, perhaps: each sentence is scored too
+    book a room and let the team know       several needs, perhaps: each clause gets a place
 
 Names are recognized before anything is scored, since a name is stronger evidence than any score.
 """
@@ -75,6 +76,12 @@ _LONG_QUERY = 25
 """Queries with at least this many words are also scored sentence by sentence."""
 _MIN_SENTENCE = 3
 _MAX_SENTENCES = 12
+_CLAUSE_END = re.compile(
+    r"[;\n]+|[,.!?:]\s+(?:(?:and|then|or|but)\s+)?|(?<=\s)(?:and|then|plus|but|before|after|so)\s+"
+)
+_MIN_QUERY_OF_CLAUSES = 8
+_MIN_CLAUSE = 3
+_MAX_CLAUSES = 6
 
 
 # --- several needs --------------------------------------------------------------------------------
@@ -127,6 +134,24 @@ def split_sentences(query: str) -> tuple[str, ...]:
         return ()
     sentences = [s for s in _SENTENCE_END.split(query) if len(s.split()) >= _MIN_SENTENCE]
     return tuple(sentences[:_MAX_SENTENCES]) if len(sentences) > 1 else ()
+
+
+def split_clauses(query: str) -> tuple[str, ...]:
+    """The clauses of a request in ordinary speech; empty if there is just one.
+
+    Unlike the needs of a list, clauses may be parts of one thought. Fragments of one or two words
+    belong to the clause before them, or to the one after them if they come first.
+    """
+    if len(query.split()) < _MIN_QUERY_OF_CLAUSES:
+        return ()
+    clauses: list[str] = []
+    for part in map(str.strip, _CLAUSE_END.split(query)):
+        is_fragment = len(part.split()) < _MIN_CLAUSE
+        if clauses and (is_fragment or len(clauses[-1].split()) < _MIN_CLAUSE):
+            clauses[-1] = f"{clauses[-1]} {part}".rstrip()
+        elif part:
+            clauses.append(part)
+    return tuple(clauses[:_MAX_CLAUSES]) if len(clauses) > 1 else ()
 
 
 # --- tools ----------------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ from pegboard.core.search.queries import (
     ToolNames,
     matches_name,
     name_words,
+    split_clauses,
     split_needs,
     split_sentences,
 )
@@ -64,6 +65,9 @@ NAME_MATCH_LIMIT = 200
 """Tools, best first, whose names are compared word by word with a query."""
 SECOND_BEST = 0.6
 """The share of a need's best score that another tool must reach to be chosen for the need."""
+FIRST_PLACES = 5
+CLAUSE_PLACES = 2
+"""How many of the first places go to the best tools of single clauses, if other tools have them."""
 CACHED_QUERIES = 512
 CACHED_FILTERS = 64
 _MEMO_KEY = "search index"
@@ -371,8 +375,10 @@ class SearchIndex:
         if sentences := split_sentences(query):
             by_sentence = [self._score_text(sentence, visible).scores for sentence in sentences]
             found.scores[:] = (found.scores + np.max(by_sentence, axis=0)) / 2
-        whole = _rank(found.scores, self._find_relevant(found, visible), limit)
         needs = split_needs(query)
+        if not needs and not sentences and (clauses := split_clauses(query)):
+            return self._rank_clauses(clauses, found, visible, limit), {}
+        whole = _rank(found.scores, self._find_relevant(found, visible), limit)
         if not needs or not whole:
             return whole, {}
         each = [self._score_text(need, visible) for need in needs]
@@ -392,6 +398,33 @@ class SearchIndex:
                 if (best := next(free, None)) is not None:
                     best_for[best] = need
         return _take_turns(rankings or [whole], limit), best_for
+
+    def _rank_clauses(
+        self, clauses: Sequence[str], found: _Scored, visible: NDArray[np.bool_], limit: int
+    ) -> list[int]:
+        """The best tools for a request of several clauses, with a tool for each of them.
+
+        A clause is often just a part of the one thing that is wanted, so the whole request decides
+        the order. But if a clause has a best tool of its own, that tool is among the first five.
+        """
+        each = [self._score_text(clause, visible).scores for clause in clauses]
+        for scores in each:
+            scores[:] = (scores + found.scores) / 2
+        bonus = self._same_server_bonus([np.where(visible, scores, 0) for scores in each])
+        relevant = self._find_relevant(found, visible)
+        ranking = _rank(found.scores + bonus, relevant, limit)
+        if not ranking:
+            return []
+        places = max(1, min(FIRST_PLACES, limit) - CLAUSE_PLACES)
+        close = SECOND_BEST * found.scores[ranking[0]]
+        chosen = {
+            n: scores[n]
+            for scores in each
+            for n in _rank(scores + bonus, relevant, 1)
+            if n not in ranking[:places] and scores[n] >= close
+        }
+        best = sorted(chosen, key=lambda n: -chosen[n])[:CLAUSE_PLACES]
+        return list(dict.fromkeys((*ranking[:places], *best, *ranking)))[:limit]
 
     def _same_server_bonus(self, needs: Sequence[Floats]) -> Floats:
         """What is added to the tools of the server that meets all needs of a query best.
