@@ -281,3 +281,28 @@ def test_tools_without_a_server_are_not_taken_for_one_server(make_tool: MakeTool
     tools = [make_tool("create_page"), make_tool("list_backlinks"), make_tool("drop_page")]
     found = index(*tools).search("create page; list backlinks", limit=2)
     assert ids(found) == ["create_page", "list_backlinks"]
+
+
+def test_a_request_that_names_a_server_finds_the_tools_of_that_server_first(
+    make_tool: MakeTool,
+) -> None:
+    send, post = "Send a message to a person.", "Post a message to a person or a channel."
+    tools = [
+        make_tool("send", id="mailbox.send", server="mailbox", description=send),
+        make_tool("post", id="chatter.post", server="chatter", description=post),
+    ]
+    assert ids(index(*tools).search("send a message to Ann", limit=1)) == ["mailbox.send"]
+    named = index(*tools).search("send a message to Ann on Chatter", limit=1)
+    assert ids(named) == ["chatter.post"]
+
+
+def test_a_server_named_like_the_things_of_others_is_not_taken_for_named(
+    make_tool: MakeTool,
+) -> None:
+    tools = [
+        make_tool("upload", id="drive.upload", server="drive", description="Upload files."),
+        make_tool("move", id="drive.move", server="drive", description="Move files to a place."),
+        make_tool("look", id="files.look", server="files", description="Look at a place."),
+    ]
+    assert ids(index(*tools).search("move my files", limit=1)) == ["drive.move"]
+    assert index(*tools).search("files place")[0].tool.id == "drive.move"

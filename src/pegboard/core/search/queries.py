@@ -174,10 +174,12 @@ class ToolNames:
     def __init__(self, tools: Sequence[Tool]) -> None:
         self._names: dict[str, list[int]] = {}
         self._aliases: dict[str, list[int]] = {}
-        self._servers = {normalize_name(tool.server) for tool in tools if tool.server}
         for number, tool in enumerate(tools):
             names = {normalize_name(tool.name), normalize_name(tool.id)}  # often the same
             aliases = {normalize_name(alias) for alias in tool.aliases}
+            if server := normalize_name(tool.server or ""):
+                # A server's own name for its tool: its name without that of the server.
+                aliases |= {name.removeprefix(server) for name in names} - names
             for found, keys in ((self._names, names), (self._aliases, aliases)):
                 for key in keys - {""}:
                     found.setdefault(key, []).append(number)
@@ -192,11 +194,8 @@ class ToolNames:
 
     def _look_up(self, names: Sequence[str]) -> NamedTools:
         exactly = {n: None for name in names for n in self._names.get(name, ())}
-        left = [name for name in names if name and name not in self._names]
+        left = [name for name in names if name not in self._names]
         otherwise = {n: None for name in left for n in self._aliases.get(name, ())}
-        for name in left:  # a server's own name: its id without the server
-            for server in self._servers:
-                otherwise |= dict.fromkeys(self._names.get(server + name, ()))
         return NamedTools(list(exactly), [n for n in otherwise if n not in exactly])
 
 

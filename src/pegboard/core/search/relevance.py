@@ -48,6 +48,7 @@ WORDS_WEIGHT_ROUGH = np.float32(0.6)
 ROUGH_SCALE = np.float32(1.2)  # rough cosines are smaller than exact ones, by 14 to 29 %
 FULL_NAME_BONUS = np.float32(0.3)  # every word of the query is in the tool's name
 SAME_SERVER_BONUS = np.float32(0.06)  # of several needs, for the server that meets all of them best
+NAMED_SERVER_BONUS = np.float32(0.1)  # the query has the name of the tool's server in it
 CANDIDATES = 2_000
 
 WEAK_SCORE = 0.33  # a best score below it means that probably nothing fits

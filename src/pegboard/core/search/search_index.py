@@ -68,6 +68,8 @@ SECOND_BEST = 0.6
 FIRST_PLACES = 5
 CLAUSE_PLACES = 2
 """How many of the first places go to the best tools of single clauses, if other tools have them."""
+UNIQUE_NAME = 0.8
+"""The share of the tools with the name of a server in their texts that must belong to it."""
 CACHED_QUERIES = 512
 CACHED_FILTERS = 64
 _MEMO_KEY = "search index"
@@ -469,6 +471,9 @@ class SearchIndex:
         in_names = name_words(text)
         candidates = _rank(scores, lexical.named & visible, NAME_MATCH_LIMIT)
         spelled = [n for n in candidates if matches_name(self.catalog.tools[n], in_names)]
+        for name, tools in self._server_names:
+            if name <= words.keys():
+                scores[tools & (scores > 0)] += relevance.NAMED_SERVER_BONUS
         # Named tools come before all others, each group in the order of its scores.
         scores[list({*spelled, *named.otherwise})] += 1
         scores[named.exactly] += 2
@@ -513,6 +518,23 @@ class SearchIndex:
     @cached_property
     def _numbers(self) -> dict[str, int]:
         return {tool.id: number for number, tool in enumerate(self.catalog.tools)}
+
+    @cached_property
+    def _server_names(self) -> list[tuple[frozenset[str], NDArray[np.bool_]]]:
+        """The terms of each server's name, and its tools.
+
+        Without the servers whose names are words that tools of others have as well: "files" rarely
+        means the server of that name.
+        """
+        numbers = self._server_numbers
+        servers = dict(zip(numbers.tolist(), self.catalog.tools, strict=True))
+        found: list[tuple[frozenset[str], NDArray[np.bool_]]] = []
+        for number, tool in servers.items():
+            name, own = name_words(tool.server or ""), numbers == number
+            with_name = self.contents.postings.score(name).covered
+            if name and (with_name & own).sum() >= UNIQUE_NAME * with_name.sum():
+                found.append((name, own))
+        return found
 
     @cached_property
     def _server_numbers(self) -> NDArray[np.intp]:
