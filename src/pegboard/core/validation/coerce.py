@@ -60,8 +60,9 @@ def coerce_arguments(
     arguments = decode_arguments(tool, given)
     if validator.accepts(arguments) and not validator.unknown_names(arguments):
         return arguments
-    arguments = _unwrap(tool, arguments, validator)
     for _ in range(_MAX_ROUNDS):
+        # In each round: what was removed may have hidden that the rest is a wrapper.
+        arguments = _unwrap(tool, arguments, validator)
         changes = list(_find_changes(arguments, validator, coerce=coerce))
         if not changes:
             break
