@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from benchmarks.runner import Missing, Profile, say
 from benchmarks.tables import table
 from pegboard.adapters.catalog_file import CatalogFile
 from pegboard.core.search import SearchIndex
-from pegboard.core.search.relevance import is_near_miss
+from pegboard.core.search.relevance import is_near_miss, match_confidence
 from pegboard.core.tools import Catalog
 from pegboard.embed.live_index import LiveIndex
 from pegboard.embed.vectorizer import LocalVectorizer
@@ -53,6 +53,7 @@ DRAWS = 2_000
 FLAGGED = "pegboard, empty or flagged"
 REFUSED = 150
 """At most so many queries of each kind when refusals are counted."""
+NEAR_MISS_SET = "everyday"
 OFF_TOPIC = (  # queries of one set over the tools of another, which cannot answer them
     ("metatool_single", "azure_mcp"),
     ("toollinkos_main", "azure_mcp"),
@@ -84,6 +85,7 @@ def measure(profile: Profile) -> dict[str, Any]:
         "sets": {name: found[name] for name in profile.sets},
         "means": _means(rows),
         "refusals": refusals(indexes),
+        "near_misses": near_misses(indexes),
     }
 
 
@@ -157,14 +159,17 @@ def refusals(indexes: Mapping[str, SearchIndex]) -> dict[str, Any]:
         f"answerable: {name}": (name, [q.query for q in asked(name, REFUSED)]) for name in indexes
     }
     for name in (name for name in ("everyday", "agents") if name in indexes):
-        lines = data(f"sets/{name}/unanswerable.jsonl").read_text(encoding="utf-8").splitlines()
-        near = [json.loads(line)["query"] for line in lines]
-        cases[f"not answerable, near misses: {name}"] = (name, near)
+        cases[f"not answerable, near misses: {name}"] = (name, _unanswerable(name))
     for source, target in OFF_TOPIC:
         if source in indexes and target in indexes:
             queries = [q.query for q in asked(source, REFUSED)]
             cases[f"not answerable: {source} over {target}"] = (target, queries)
     return {case: _empty(indexes[name], queries) for case, (name, queries) in cases.items()}
+
+
+def _unanswerable(name: str) -> list[str]:
+    lines = data(f"sets/{name}/unanswerable.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line)["query"] for line in lines]
 
 
 def _empty(index: SearchIndex, queries: Sequence[str]) -> dict[str, float]:
@@ -186,6 +191,34 @@ def _is_flagged(index: SearchIndex, query: str) -> bool:
     return best is None or is_near_miss(query, best.tool, best.score)
 
 
+def near_misses(indexes: Mapping[str, SearchIndex]) -> dict[str, float]:
+    """How well the confidence in the best match separates answerable requests from others.
+
+    The value is the area under the ROC curve; 0.5 is chance. The others are unanswerable requests that were
+    written for the set, and its own requests with the right tools removed.
+    """
+    if NEAR_MISS_SET not in indexes:
+        return {}
+    index, queries = indexes[NEAR_MISS_SET], asked(NEAR_MISS_SET, REFUSED)
+    answerable = [_confidence(index, q.query) for q in queries]
+    others = {
+        "not answerable": [_confidence(index, query) for query in _unanswerable(NEAR_MISS_SET)],
+        "right tools removed": [_confidence(index, q.query, q.relevant) for q in queries],
+    }
+    return {kind: round(_auc(answerable, values), 3) for kind, values in others.items()}
+
+
+def _confidence(index: SearchIndex, query: str, removed: Set[str] = frozenset()) -> float:
+    matches = index.search(query, 1, allowed=lambda tool: tool.id not in removed)
+    return match_confidence(query, matches[0].tool, matches[0].score) if matches else 0.0
+
+
+def _auc(positives: Sequence[float], negatives: Sequence[float]) -> float:
+    """How often a positive is larger than a negative; a tie counts half."""
+    pairs = np.subtract.outer(positives, negatives)
+    return float(np.mean((pairs > 0) + (pairs == 0) / 2))
+
+
 def section(figures: dict[str, Any]) -> str:
     parts = [
         "Percentages, averaged over queries. Recall is the share of the right tools among the first k; hit means that any of them"
@@ -202,6 +235,12 @@ def section(figures: dict[str, Any]) -> str:
         " does. A flagged result names the nearest tools and says that none clearly does it."
         f"\n\n{_refusal_table(figures['refusals'])}"
     )
+    if near := figures.get("near_misses"):
+        found = ", ".join(f"{value} ({kind})" for kind, value in near.items())
+        parts.append(
+            f"Near misses: how well the confidence in the best match separates the requests of `{NEAR_MISS_SET}` from requests that"
+            f" no tool answers, as the area under the ROC curve (0.5 is chance): {found}."
+        )
     return "\n\n".join(parts)
 
 

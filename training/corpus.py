@@ -28,8 +28,13 @@ from pegboard.core.tools import Tool, constant_definition
 VALIDATE = ("mcpproxy_golden", "azure_mcp", "dust_mcp", "everyday", "agents")
 TRAIN = {"metatool_single": 3000, "bfcl_v3": 2000, "sealtools_dev": 2000, "toollinkos_main": 1600}
 HELD_BACK = 0.05
-REQUESTS = Path(__file__).parent / "data"
+OUR_DATA = Path(__file__).parent / "data"
+REQUESTS = OUR_DATA / "requests3.jsonl"
 """The third round of written requests; the first two are with the data sets."""
+SERVERS = OUR_DATA / "servers.jsonl"
+"""Synthetic servers: tools, and requests for them."""
+HELD_OUT_SERVERS = Path(__file__).parents[1] / "benchmarks" / "held_out_servers.jsonl"
+"""The same. Only the tools are used in training, never the requests: they are to measure search with."""
 SEVERAL_NEEDS = "compound"
 """The register of requests that need other tools of the same server too, which are not named."""
 SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -95,7 +100,7 @@ def written(bench: Path) -> dict[str, Any]:
         of_server.setdefault(tool["server"], []).append(i)
     train: list[Any] = []
     held: list[Any] = []
-    for path in (*sorted((bench / "train").glob("*.jsonl")), *sorted(REQUESTS.glob("*.jsonl"))):
+    for path in (*sorted((bench / "train").glob("*.jsonl")), REQUESTS):
         for row in lines(path):
             at = number[row["id"]]
             server = tools[at]["server"]
@@ -110,6 +115,40 @@ def written(bench: Path) -> dict[str, Any]:
         "train": train,
         "held": held,
     }
+
+
+def synthetic_servers() -> dict[str, Any]:
+    """The synthetic servers, as one catalog."""
+    passages: list[str] = []
+    parts: dict[Path, list[Any]] = {SERVERS: [], HELD_OUT_SERVERS: []}
+    for path, requests in parts.items():
+        for server in lines(path):
+            number = {tool["name"]: len(passages) + i for i, tool in enumerate(server["tools"])}
+            for tool in server["tools"]:
+                fields = read_searchable_fields(synthetic_tool(server["server"], tool))
+                passages.append(build_passage(fields))
+                requests += [[searched(q), [number[tool["name"]]]] for q in tool["requests"]]
+            for request in server["compound"]:
+                right = [number[tool] for tool in request["tools"]]
+                requests.append([searched(request["query"]), right])
+    train, held = parts.values()
+    return {"name": "synthetic", "tools": passages, "train": train, "held": held}
+
+
+def synthetic_tool(server: str, entry: dict[str, Any]) -> Tool:
+    properties = {
+        name: {"type": "string", "description": text} if text else {"type": "string"}
+        for name, text in entry["parameters"].items()
+    }
+    return tool_of(
+        {
+            "id": f"{server}::{entry['name']}",
+            "name": entry["name"],
+            "server": server,
+            "description": entry["description"],
+            "inputSchema": {"type": "object", "properties": properties},
+        }
+    )
 
 
 def sentences(bench: Path) -> Iterator[str]:
@@ -128,10 +167,13 @@ def sentences(bench: Path) -> Iterator[str]:
 
 
 def bare_passages(bench: Path) -> Iterator[str]:
-    """Tools of the large catalog as other catalogs describe theirs: without server and parameters, or
-    with nothing but a name and parameters."""
-    for entry in lines(bench / "catalogs" / "toucan_5190.jsonl"):
-        fields = read_searchable_fields(tool_of(entry))
+    """Tools as other catalogs describe theirs: without server and parameters, or with nothing but a name
+    and parameters."""
+    tools = [tool_of(entry) for entry in lines(bench / "catalogs" / "toucan_5190.jsonl")]
+    for server in lines(SERVERS):
+        tools += [synthetic_tool(server["server"], entry) for entry in server["tools"]]
+    for tool in tools:
+        fields = read_searchable_fields(tool)
         yield build_passage(replace(fields, server="", signature=""))
         yield build_passage(replace(fields, description=""))
 
@@ -165,7 +207,7 @@ def main() -> None:
     options = parser.parse_args()
     if not options.bench.is_dir():
         parser.exit(3, f"No data at {options.bench}: give --bench.\n")
-    sets = [written(options.bench)]
+    sets = [written(options.bench), synthetic_servers()]
     sets += [labelled(options.bench, name, cap) for name, cap in TRAIN.items()]
     sets += [labelled(options.bench, name, None) for name in VALIDATE]
     loose = unlabelled(options.bench, sets, options.loose)

@@ -6,14 +6,15 @@
 `--mpnet`, `--minilm` and `--potion` hold `config.json`, `tokenizer.json` and `model.safetensors` of
 all-mpnet-base-v2, all-MiniLM-L6-v2 and potion-base-8M, as published. The package must be importable.
 
-    teachers  ->  goals  ->  encoder  ->  short phrases  ->  mean with the earlier version  ->  files
-                         ->  word vectors  -------------------------------------------------->
+    teachers  ->  goals  ->  encoders  ->  short phrases  ->  mean  ->  files
+                         ->  word vectors  -------------------------->
 
-`--earlier` is a folder of weights that shipped before: the encoder begins with them instead of MiniLM,
-learns for a shorter time, and the mean of both versions is taken. Teachers, and later encoder and word
-vectors, run side by side, each in a process of its own: one alone does not keep a large GPU busy. A stage
-whose file is in `--work` already is not done again, so a run that was broken off goes on; give an empty
-folder for another corpus or other base models.
+`--earlier` is a folder of weights that shipped before: two encoders begin with them instead of MiniLM, learn
+for a shorter time, and the mean of both is taken. Without it, a single encoder is trained from MiniLM: two
+that train for that long would end too far apart to average. Teachers, and later encoders and word vectors,
+run side by side, each in a process of its own: one alone does not keep a large GPU busy. A stage whose file
+is in `--work` already is not done again, so a run that was broken off goes on; give an empty folder for
+another corpus, other base models or another `--earlier`.
 
 `--quick` goes through all stages in a few steps, to see that they work, and makes nothing good; on a CPU
 give it the small base as the teacher too (`--mpnet` the same folder as `--minilm`).
@@ -45,11 +46,16 @@ from train import Recipe, Set, all_texts, evaluate, fine_tune
 
 from measure import report
 
-TEACHERS = (Recipe(epochs=3, rate=5e-5, negatives=1), Recipe(epochs=3, rate=4e-5, negatives=1))
+TEACHERS = (
+    Recipe(epochs=3, rate=5e-5, negatives=1),
+    Recipe(epochs=3, rate=5e-5, negatives=2),
+)
 """Each is taught with its own number as the seed."""
 
+STUDENTS = 2
+"""Encoders that begin with the earlier version and learn the same with different seeds."""
 FROM_BASE = Lesson(steps=4000, rate=3e-4, batch=512)
-FROM_EARLIER = Lesson(steps=627, rate=2e-4, batch=512)
+FROM_EARLIER = Lesson(steps=1800, rate=2e-4, batch=512)
 STATIC = Lesson(steps=2500, rate=3e-3, batch=512)
 WIDTH, TABLE_RANK, INNER_WIDTH, STATIC_WIDTH = 384, 256, 1536, 128
 QUICK = {"steps": 3, "batch": 32, "warmup": 2}
@@ -163,8 +169,8 @@ def turn(student: Headed, work: Work, goal: torch.Tensor) -> None:
     student.head.data @= rotation(student.vectors(work.texts, work.labelled), goal)
 
 
-def teach_encoder(work: Work) -> None:
-    """Write the student: a narrowed MiniLM that places texts as the teachers do.
+def teach_encoder(work: Work, number: int) -> None:
+    """Write a student: a narrowed MiniLM that places texts as the teachers do.
 
     In floats: what the phrases change is less than a step of eight bits, and would be lost in rounding if
     they began from rounded numbers.
@@ -179,30 +185,33 @@ def teach_encoder(work: Work) -> None:
     turn(student, work, rows(goal, work.labelled))
     texts, near = lessons(work, goal)
     lesson = work.lesson(FROM_EARLIER if work.earlier else FROM_BASE)
-    study(student, work.texts, texts, goal, lesson, 0, near)
-    say(report("encoder", evaluate(student, work.texts, work.sets)))
-    keep(student.state_dict(), work.file("encoder"))
+    study(student, work.texts, texts, goal, lesson, number, near)
+    say(report(f"encoder {number}", evaluate(student, work.texts, work.sets)))
+    keep(student.state_dict(), work.file("encoder", number))
 
 
-def polish_encoder(work: Work) -> None:
-    """Write the encoder after the short phrases."""
-    student = polished(work.minilm, [work.file("encoder")], work.corpus, 0, work.quick)
-    keep(student.state_dict(), work.file("polished"))
+def polish_encoder(work: Work, number: int) -> None:
+    """Write an encoder after the short phrases."""
+    files = [work.file("encoder", number)]
+    student = polished(work.minilm, files, work.corpus, number, work.quick)
+    keep(student.state_dict(), work.file("polished", number))
 
 
 def finish_encoder(work: Work) -> None:
-    """Write the encoder in eight bits: the mean of its weights and those of the earlier version, if any.
+    """Write the encoder in eight bits: the mean of the students' weights.
 
-    Both are near each other, so the mean works as a model; it knows what either does.
+    Students that start from the same weights stay close to each other, so their mean works as a model.
     """
-    student = load_student(work.minilm, [work.file("polished")])
-    if work.earlier is not None:
-        before = earlier_student(work, work.earlier)
-        turn(before, work, student.vectors(work.texts, work.labelled))
-        old, new = before.state_dict(), student.state_dict()
-        student.load_state_dict({name: (old[name] + new[name]) / 2 for name in new})
-    say(report("in 8 bits", evaluate(rounded(student), work.texts, work.sets)))
-    keep(eight_bit_tensors(student), work.file("final"))
+    students = [
+        load_student(work.minilm, [work.file("polished", n)])
+        for n in range(process_count(work, "polished") or 1)
+    ]
+    states = [student.state_dict() for student in students]
+    mean = {name: sum(state[name] for state in states) / len(states) for name in states[0]}
+    final = students[0]
+    final.load_state_dict(mean)
+    say(report("in 8 bits", evaluate(rounded(final), work.texts, work.sets)))
+    keep(eight_bit_tensors(final), work.file("final"))
 
 
 def teach_static(work: Work) -> None:
@@ -262,22 +271,28 @@ def small(corpus: dict[str, Any]) -> dict[str, Any]:
     return {"sets": sets, "sentences": corpus["sentences"][:300]}
 
 
-STAGES: dict[str, tuple[Callable[..., None], int | None]] = {
-    "goal": (teach, len(TEACHERS)),
-    "encoder": (teach_encoder, None),
-    "static": (teach_static, None),
-    "polished": (polish_encoder, None),
-    "final": (finish_encoder, None),
+STAGES: dict[str, Callable[..., None]] = {
+    "goal": teach,
+    "encoder": teach_encoder,
+    "static": teach_static,
+    "polished": polish_encoder,
+    "final": finish_encoder,
 }
-"""By the file that it writes: what a stage does, and how many there are of it."""
+"""The function of each stage, by the name of the file that it writes."""
+
+
+def process_count(work: Work, stage: str) -> int | None:
+    """How many processes run a stage; `None` if its file has no number."""
+    students = STUDENTS if work.earlier is not None else 1
+    return {"goal": len(TEACHERS), "encoder": students, "polished": students}.get(stage)
 
 
 def run_side_by_side(work: Work, *names: str) -> None:
     """Run all stages of these names whose files are missing, each in its own process."""
-    wanted = [(name, n) for name in names for n in range(STAGES[name][1] or 1)]
+    wanted = [(name, n) for name in names for n in range(process_count(work, name) or 1)]
     started: list[subprocess.Popen[bytes]] = []
     for name, number in wanted:
-        at = None if STAGES[name][1] is None else number
+        at = None if process_count(work, name) is None else number
         if not work.file(name, at).exists():
             stage = [*sys.argv, "--stage", name, "--number", str(number)]
             started.append(subprocess.Popen([sys.executable, *stage]))
@@ -307,8 +322,8 @@ def main() -> None:
     corpus = small(corpus) if given.quick else corpus
     work = Work(corpus, given.mpnet, given.minilm, given.potion, given.earlier, folder, given.quick)
     if given.stage:
-        make, count = STAGES[given.stage]
-        make(work) if count is None else make(work, given.number)
+        numbers = [] if process_count(work, given.stage) is None else [given.number]
+        STAGES[given.stage](work, *numbers)
         return
     run_side_by_side(work, "goal")
     run_side_by_side(work, "encoder", "static")

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +18,7 @@ def tokens(text: str, limit: int = 128) -> list[str]:
     [  # what the base model's own tokenizer gives
         ("create an issue", ["create", "an", "issue"]),
         ("Kubernetes-Pods!", ["ku", "##ber", "##net", "##es", "-", "pods", "!"]),
+        ("face the mode", ["face", "the", "mode"]),
         ("Déjà vu", ["de", "##ja", "vu"]),
         ("天气 ok", ["天", "[UNK]", "ok"]),
         ("naïve café №5", ["naive", "cafe", "№", "##5"]),
@@ -29,6 +31,10 @@ def tokens(text: str, limit: int = 128) -> list[str]:
 )
 def test_words_become_the_pieces_the_model_was_trained_on(text: str, expected: list[str]) -> None:
     assert tokens(text) == expected
+
+
+def test_the_vocabulary_has_every_token_once() -> None:
+    assert len(NAMES) == len(set(NAMES)) == len(np.load(WEIGHTS / "encoder_words.npy"))
 
 
 def test_a_long_text_is_cut_and_still_ends_properly() -> None:

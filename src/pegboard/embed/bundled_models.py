@@ -79,8 +79,8 @@ class StaticModel:
 
 
 WEIGHTS = Path(__file__).parent / "weights"
-ENCODER = "pegboard-encoder-4"
-STATIC = "pegboard-static-4"
+ENCODER = "pegboard-encoder-5"
+STATIC = "pegboard-static-5"
 DIMENSIONS = 384
 # Which models `release_memory` concerns: asking `encoder()` would load one that is not needed.
 _loaded: list[Encoder | StaticModel] = []

@@ -289,14 +289,14 @@ def test_a_request_that_names_a_server_finds_the_tools_of_that_server_first(
     send, post = "Send a message to a person.", "Post a message to a person or a channel."
     tools = [
         make_tool("send", id="mailbox.send", server="mailbox", description=send),
-        make_tool("post", id="chatter.post", server="chatter", description=post),
+        make_tool("post", id="chatter.post", server="ChatTer", description=post),
     ]
     assert ids(index(*tools).search("send a message to Ann", limit=1)) == ["mailbox.send"]
-    named = index(*tools).search("send a message to Ann on Chatter", limit=1)
+    named = index(*tools).search("send a message to Ann on chatter", limit=1)
     assert ids(named) == ["chatter.post"]
 
 
-def test_a_server_named_like_the_things_of_others_is_not_taken_for_named(
+def test_a_server_name_that_other_tools_use_as_a_word_earns_no_bonus(
     make_tool: MakeTool,
 ) -> None:
     tools = [

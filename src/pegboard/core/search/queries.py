@@ -4,7 +4,7 @@
     everything about milestones             a group
     list projects, labels and milestones    several needs: a short list
     three sentences about one task          several needs, perhaps: each sentence is scored too
-    book a room and let the team know       several needs, perhaps: each clause gets a place
+    book a room and let the team know       several needs, perhaps: each clause is scored too
 
 Names are recognized before anything is scored, since a name is stronger evidence than any score.
 """
@@ -76,10 +76,11 @@ _LONG_QUERY = 25
 """Queries with at least this many words are also scored sentence by sentence."""
 _MIN_SENTENCE = 3
 _MAX_SENTENCES = 12
-_CLAUSE_END = re.compile(
-    r"[;\n]+|[,.!?:]\s+(?:(?:and|then|or|but)\s+)?|(?<=\s)(?:and|then|plus|but|before|after|so)\s+"
+_CLAUSE_SEPARATOR = re.compile(
+    r"[;\n]+|[,.!?:]\s+(?:(?:and|then|or|but)\s+)?|(?<=\s)(?:and|then|plus|but|before|after|so)\s+",
+    re.IGNORECASE,
 )
-_MIN_QUERY_OF_CLAUSES = 8
+_MIN_WORDS_FOR_CLAUSES = 8
 _MIN_CLAUSE = 3
 _MAX_CLAUSES = 6
 
@@ -137,21 +138,21 @@ def split_sentences(query: str) -> tuple[str, ...]:
 
 
 def split_clauses(query: str) -> tuple[str, ...]:
-    """The clauses of a request in ordinary speech; empty if there is just one.
+    """The clauses of a conversational request; empty if there is just one, or the request is short.
 
     Unlike the needs of a list, clauses may be parts of one thought. Fragments of one or two words
     belong to the clause before them, or to the one after them if they come first.
     """
-    if len(query.split()) < _MIN_QUERY_OF_CLAUSES:
+    if len(query.split()) < _MIN_WORDS_FOR_CLAUSES:
         return ()
-    clauses: list[str] = []
-    for part in map(str.strip, _CLAUSE_END.split(query)):
-        is_fragment = len(part.split()) < _MIN_CLAUSE
-        if clauses and (is_fragment or len(clauses[-1].split()) < _MIN_CLAUSE):
-            clauses[-1] = f"{clauses[-1]} {part}".rstrip()
-        elif part:
-            clauses.append(part)
-    return tuple(clauses[:_MAX_CLAUSES]) if len(clauses) > 1 else ()
+    clauses: list[list[str]] = []
+    for part in _CLAUSE_SEPARATOR.split(query):
+        words = part.split()
+        if clauses and min(len(words), len(clauses[-1])) < _MIN_CLAUSE:
+            clauses[-1] += words
+        elif words:
+            clauses.append(words)
+    return tuple(map(" ".join, clauses[:_MAX_CLAUSES])) if len(clauses) > 1 else ()
 
 
 # --- tools ----------------------------------------------------------------------------------------
@@ -178,7 +179,7 @@ class ToolNames:
             names = {normalize_name(tool.name), normalize_name(tool.id)}  # often the same
             aliases = {normalize_name(alias) for alias in tool.aliases}
             if server := normalize_name(tool.server or ""):
-                # A server's own name for its tool: its name without that of the server.
+                # The server's own name for the tool: its name or id without the server prefix.
                 aliases |= {name.removeprefix(server) for name in names} - names
             for found, keys in ((self._names, names), (self._aliases, aliases)):
                 for key in keys - {""}:

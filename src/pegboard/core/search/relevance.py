@@ -11,6 +11,7 @@ for one in everyday words, and adding a fixed part of it to the cosine weighs ea
 individually.
 
     score = cosine + 0.35 * lexical score (+ 0.3 if every word of the query is in the tool's name)
+                                          (+ 0.1 if the query contains the name of its server)
 
 The numbers were chosen on public datasets (docs/decisions/search.md has the results); results
 hardly change with other values near these.
@@ -48,10 +49,10 @@ WORDS_WEIGHT_ROUGH = np.float32(0.6)
 ROUGH_SCALE = np.float32(1.2)  # rough cosines are smaller than exact ones, by 14 to 29 %
 FULL_NAME_BONUS = np.float32(0.3)  # every word of the query is in the tool's name
 SAME_SERVER_BONUS = np.float32(0.06)  # of several needs, for the server that meets all of them best
-NAMED_SERVER_BONUS = np.float32(0.1)  # the query has the name of the tool's server in it
+NAMED_SERVER_BONUS = np.float32(0.1)  # the query contains the name of the tool's server
 CANDIDATES = 2_000
 
-WEAK_SCORE = 0.33  # a best score below it means that probably nothing fits
+WEAK_SCORE = 0.36  # a best score below it means that probably nothing fits
 RELEVANCE_FLOOR = 0.29  # a best score below it means that nothing fits
 LEXICAL_FLOOR = 0.08  # the same for words alone
 TAIL_RATIO = 0.3  # matches with a smaller share of the best score are noise
@@ -204,9 +205,13 @@ _LEADING_WORDS = 12
 
 def is_near_miss(query: str, tool: Tool, score: float) -> bool:
     """Whether the best match of a query probably does something other than what was requested."""
-    if score < WEAK_SCORE:
-        return True
-    return raw_score(score) < SURE_SCORE and is_other_operation(query, tool)
+    return match_confidence(query, tool, score) < WEAK_SCORE
+
+
+def match_confidence(query: str, tool: Tool, score: float) -> float:
+    """The raw score of a match, reduced if the tool is named for another operation."""
+    penalty = SURE_SCORE - WEAK_SCORE if is_other_operation(query, tool) else 0.0
+    return raw_score(score) - penalty
 
 
 def is_other_operation(query: str, tool: Tool) -> bool:

@@ -29,6 +29,7 @@ from pegboard.core.search.bm25 import (
     Postings,
     weigh_terms,
 )
+from pegboard.core.search.catalog_change import CatalogChange
 from pegboard.core.search.queries import (
     GroupNames,
     NamedTools,
@@ -42,7 +43,6 @@ from pegboard.core.search.queries import (
 )
 from pegboard.core.search.relevance import Floats, QuantizedVectors, ToolVectors, Vectorizer
 from pegboard.core.search.searchable_fields import (
-    SearchableFields,
     build_passage,
     read_searchable_fields,
 )
@@ -67,9 +67,11 @@ SECOND_BEST = 0.6
 """The share of a need's best score that another tool must reach to be chosen for the need."""
 FIRST_PLACES = 5
 CLAUSE_PLACES = 2
-"""How many of the first places go to the best tools of single clauses, if other tools have them."""
-UNIQUE_NAME = 0.8
-"""The share of the tools with the name of a server in their texts that must belong to it."""
+"""How many of the first places are reserved for the best tools of single clauses."""
+CLAUSE_SHARE = 0.6
+"""The share of the request's best score that the best tool of a clause must reach."""
+MIN_NAME_SHARE = 0.8
+"""Of the tools that contain a server's name, the share that must belong to that server."""
 CACHED_QUERIES = 512
 CACHED_FILTERS = 64
 _MEMO_KEY = "search index"
@@ -196,7 +198,7 @@ class SearchIndex:
 
     def updated(self, catalog: Catalog) -> SearchIndex:
         """The index of a changed catalog; unchanged tools are not read again."""
-        change = _Change.between(self, catalog)
+        change = CatalogChange.between(self.contents.keys, self.catalog, catalog)
         weights = [(number, weigh_terms(fields)) for number, fields in change.added.items()]
         postings = self.contents.postings.changed(change.moved, weights, len(catalog))
         vectors = None
@@ -383,11 +385,7 @@ class SearchIndex:
         whole = _rank(found.scores, self._find_relevant(found, visible), limit)
         if not needs or not whole:
             return whole, {}
-        each = [self._score_text(need, visible) for need in needs]
-        for one in each:
-            # The whole query is the context: "labels" in "list projects, labels" are to be listed.
-            one.scores[:] = (one.scores + found.scores) / 2
-        bonus = self._same_server_bonus([np.where(visible, one.scores, 0) for one in each])
+        each, bonus = self._score_parts(needs, found, visible)
         rankings: list[list[int]] = []
         best_for: dict[int, str] = {}
         for need, one in zip(needs, each, strict=True):
@@ -404,29 +402,36 @@ class SearchIndex:
     def _rank_clauses(
         self, clauses: Sequence[str], found: _Scored, visible: NDArray[np.bool_], limit: int
     ) -> list[int]:
-        """The best tools for a request of several clauses, with a tool for each of them.
+        """The best tools for a request with several clauses.
 
-        A clause is often just a part of the one thing that is wanted, so the whole request decides
-        the order. But if a clause has a best tool of its own, that tool is among the first five.
+        A clause is often part of a single need, so the whole request decides the order. But up to
+        `CLAUSE_PLACES` of the first places go to tools that are the best for one clause.
         """
-        each = [self._score_text(clause, visible).scores for clause in clauses]
-        for scores in each:
-            scores[:] = (scores + found.scores) / 2
-        bonus = self._same_server_bonus([np.where(visible, scores, 0) for scores in each])
+        each, bonus = self._score_parts(clauses, found, visible)
         relevant = self._find_relevant(found, visible)
         ranking = _rank(found.scores + bonus, relevant, limit)
         if not ranking:
             return []
         places = max(1, min(FIRST_PLACES, limit) - CLAUSE_PLACES)
-        close = SECOND_BEST * found.scores[ranking[0]]
-        chosen = {
-            n: scores[n]
-            for scores in each
-            for n in _rank(scores + bonus, relevant, 1)
-            if n not in ranking[:places] and scores[n] >= close
-        }
+        close = CLAUSE_SHARE * found.scores[ranking[0]]
+        chosen: dict[int, float] = {}
+        for one in each:
+            for n in _rank(one.scores + bonus, relevant, 1):
+                if n not in ranking[:places] and one.scores[n] >= close:
+                    chosen[n] = max(float(one.scores[n]), chosen.get(n, 0))
         best = sorted(chosen, key=lambda n: -chosen[n])[:CLAUSE_PLACES]
         return list(dict.fromkeys((*ranking[:places], *best, *ranking)))[:limit]
+
+    def _score_parts(
+        self, parts: Sequence[str], found: _Scored, visible: NDArray[np.bool_]
+    ) -> tuple[list[_Scored], Floats]:
+        """The scores of the parts of a query, and the bonus for the server that meets all best."""
+        each = [self._score_text(part, visible) for part in parts]
+        for one in each:
+            # The whole query is the context: "labels" in "list projects, labels" are to be listed.
+            one.scores[:] = (one.scores + found.scores) / 2
+        bonus = self._same_server_bonus([np.where(visible, one.scores, 0) for one in each])
+        return each, bonus
 
     def _same_server_bonus(self, needs: Sequence[Floats]) -> Floats:
         """What is added to the tools of the server that meets all needs of a query best.
@@ -471,9 +476,10 @@ class SearchIndex:
         in_names = name_words(text)
         candidates = _rank(scores, lexical.named & visible, NAME_MATCH_LIMIT)
         spelled = [n for n in candidates if matches_name(self.catalog.tools[n], in_names)]
-        for name, tools in self._server_names:
+        for name, server in self._server_names:
             if name <= words.keys():
-                scores[tools & (scores > 0)] += relevance.NAMED_SERVER_BONUS
+                is_named = (self._server_numbers == server) & (scores > 0)
+                scores[is_named] += relevance.NAMED_SERVER_BONUS
         # Named tools come before all others, each group in the order of its scores.
         scores[list({*spelled, *named.otherwise})] += 1
         scores[named.exactly] += 2
@@ -520,20 +526,21 @@ class SearchIndex:
         return {tool.id: number for number, tool in enumerate(self.catalog.tools)}
 
     @cached_property
-    def _server_names(self) -> list[tuple[frozenset[str], NDArray[np.bool_]]]:
-        """The terms of each server's name, and its tools.
+    def _server_names(self) -> list[tuple[frozenset[str], int]]:
+        """The terms of each server's name, and the number of the server.
 
-        Without the servers whose names are words that tools of others have as well: "files" rarely
-        means the server of that name.
+        A server is left out if tools of other servers contain the same words: "files" rarely means
+        the server of that name.
         """
         numbers = self._server_numbers
         servers = dict(zip(numbers.tolist(), self.catalog.tools, strict=True))
-        found: list[tuple[frozenset[str], NDArray[np.bool_]]] = []
+        found: list[tuple[frozenset[str], int]] = []
         for number, tool in servers.items():
-            name, own = name_words(tool.server or ""), numbers == number
+            # In lower case, as people write it: `HubSpot` is not a hub and a spot.
+            name = name_words((tool.server or "").lower())
             with_name = self.contents.postings.score(name).covered
-            if name and (with_name & own).sum() >= UNIQUE_NAME * with_name.sum():
-                found.append((name, own))
+            if name and with_name[numbers == number].sum() >= MIN_NAME_SHARE * with_name.sum():
+                found.append((name, number))
         return found
 
     @cached_property
@@ -547,47 +554,6 @@ class SearchIndex:
     def _missing(self) -> NDArray[np.intp]:
         vectors = self.contents.vectors
         return np.flatnonzero(vectors.exact.scales == 0) if vectors else np.empty(0, np.intp)
-
-
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """The difference between two catalogs: which tools stay, and the fields of the new ones."""
-
-    keys: tuple[bytes, ...]
-    moved: NDArray[np.int32]
-    """The new number of each old tool; -1 for removed or changed ones."""
-    added: Mapping[int, SearchableFields]
-
-    @classmethod
-    def between(cls, index: SearchIndex, catalog: Catalog) -> _Change:
-        old_keys, old_tools = index.contents.keys, index.catalog.tools
-        before = {tool.id: number for number, tool in enumerate(old_tools)}
-        moved = np.full(len(old_tools), -1, np.int32)
-        keys: list[bytes] = []
-        added: dict[int, SearchableFields] = {}
-        last = -1
-        for number, tool in enumerate(catalog):
-            old = before.get(tool.id, -1)
-            same = old >= 0 and old_tools[old] is tool
-            fields = None if same else read_searchable_fields(tool)
-            keys.append(old_keys[old] if fields is None else fields.key)
-            # Postings stay sorted only if tools keep their order: one that moved back is new.
-            if old > last and old_keys[old] == keys[-1]:
-                moved[old], last = number, old
-            else:
-                added[number] = fields or read_searchable_fields(tool)
-        return cls(tuple(keys), moved, added)
-
-    def update_vectors(self, before: ToolVectors, vectorizer: Vectorizer) -> ToolVectors:
-        stay = np.flatnonzero(self.moved >= 0)
-        rough, exact = before.moved(stay, self.moved[stay].astype(np.intp), len(self.keys))
-        if self.added:
-            new = list(self.added)
-            passages = [build_passage(fields) for fields in self.added.values()]
-            rough[new] = vectorizer.rough_vectors(passages)
-            new_exact = vectorizer.exact_vectors([self.keys[n] for n in new])
-            exact.rows[new], exact.scales[new] = new_exact
-        return ToolVectors(rough, exact)
 
 
 def _cache_weakly(size: int, method: Callable[..., T]) -> Callable[..., T]:
