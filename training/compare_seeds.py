@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from corpus import VALIDATE
 
-from pegboard.adapters.catalog_file import read_catalog
+from pegboard.adapters.catalog_file import CatalogFile
 from pegboard.core.tools import Catalog
 from pegboard.embed import bundled_models
 from pegboard.embed.live_index import LiveIndex
@@ -27,7 +27,9 @@ def figures(bench: Path, name: str, weights: Path) -> np.ndarray:
     """The mean of each column over the queries of one set, in percent."""
     folder = bench / "sets" / name
     live_index = LiveIndex(LocalVectorizer(embedder=bundled_models.encoder(weights)))
-    rank = pegboard_ranker(live_index.prepare(Catalog(read_catalog(folder / "tools.jsonl"))))
+    rank = pegboard_ranker(
+        live_index.prepare(Catalog(CatalogFile.read(folder / "tools.jsonl").tools))
+    )
     rows = [
         score_ranking(rank(q.query), q.relevant) for q in read_queries(folder / "queries.jsonl")
     ]

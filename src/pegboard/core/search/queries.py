@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import zip_longest
 from typing import Literal, NamedTuple
 
@@ -208,6 +209,12 @@ def matches_name(tool: Tool, words: frozenset[str]) -> bool:
 def name_words(name: str) -> frozenset[str]:
     """The terms of a name, or of a query that may be one, whatever its separators."""
     return frozenset(extract_terms(identifier_to_phrase(name)))
+
+
+@lru_cache(maxsize=10_000)
+def server_terms(server: str) -> frozenset[str]:
+    """The terms of a server's name as people write it: `HubSpot` is not a hub and a spot."""
+    return name_words(server.lower())
 
 
 # --- groups ---------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ of the tools that stay. Without a `Vectorizer`, an index searches by words alone
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import chain, zip_longest
@@ -37,6 +37,7 @@ from pegboard.core.search.queries import (
     ToolNames,
     matches_name,
     name_words,
+    server_terms,
     split_clauses,
     split_needs,
     split_sentences,
@@ -476,10 +477,9 @@ class SearchIndex:
         in_names = name_words(text)
         candidates = _rank(scores, lexical.named & visible, NAME_MATCH_LIMIT)
         spelled = [n for n in candidates if matches_name(self.catalog.tools[n], in_names)]
-        for name, server in self._server_names:
-            if name <= words.keys():
-                is_named = (self._server_numbers == server) & (scores > 0)
-                scores[is_named] += relevance.NAMED_SERVER_BONUS
+        for server in self._find_named_servers(words.keys()):
+            is_named = (self._server_numbers == server) & (scores > 0)
+            scores[is_named] += relevance.NAMED_SERVER_BONUS
         # Named tools come before all others, each group in the order of its scores.
         scores[list({*spelled, *named.otherwise})] += 1
         scores[named.exactly] += 2
@@ -526,22 +526,25 @@ class SearchIndex:
         return {tool.id: number for number, tool in enumerate(self.catalog.tools)}
 
     @cached_property
-    def _server_names(self) -> list[tuple[frozenset[str], int]]:
-        """The terms of each server's name, and the number of the server.
+    def _server_names(self) -> dict[int, frozenset[str]]:
+        """The terms of each server's name, by the number of the server."""
+        servers = {
+            n: tool.server for n, tool in zip(self._server_numbers, self.catalog.tools, strict=True)
+        }
+        return {int(n): server_terms(server) for n, server in servers.items() if server}
+
+    def _find_named_servers(self, terms: Set[str]) -> Iterator[int]:
+        """The numbers of the servers that a query with these terms names.
 
         A server is left out if tools of other servers contain the same words: "files" rarely means
         the server of that name.
         """
-        numbers = self._server_numbers
-        servers = dict(zip(numbers.tolist(), self.catalog.tools, strict=True))
-        found: list[tuple[frozenset[str], int]] = []
-        for number, tool in servers.items():
-            # In lower case, as people write it: `HubSpot` is not a hub and a spot.
-            name = name_words((tool.server or "").lower())
-            with_name = self.contents.postings.score(name).covered
-            if name and with_name[numbers == number].sum() >= MIN_NAME_SHARE * with_name.sum():
-                found.append((name, number))
-        return found
+        for server, name in self._server_names.items():
+            if name and name <= terms:
+                with_name = self.contents.postings.score(name).covered
+                own = with_name & (self._server_numbers == server)
+                if own.sum() >= MIN_NAME_SHARE * with_name.sum():
+                    yield server
 
     @cached_property
     def _server_numbers(self) -> NDArray[np.intp]:
