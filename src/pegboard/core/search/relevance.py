@@ -10,7 +10,7 @@ for, unknown words included. So it is large for a query in the catalog's own wor
 for one in everyday words, and adding a fixed part of it to the cosine weighs each query
 individually.
 
-    score = cosine + 0.35 * lexical score (+ 0.3 if every word of the query is in the tool's name)
+    score = cosine + 0.45 * lexical score (+ 0.3 if every word of the query is in the tool's name)
                                           (+ 0.1 if the query contains the name of its server)
 
 The numbers were chosen on public datasets (docs/decisions/search.md has the results); results
@@ -44,7 +44,7 @@ from pegboard.core.tools import Risk, Tool
 Floats: TypeAlias = NDArray[np.float32]
 
 
-WORDS_WEIGHT = np.float32(0.35)  # beside an exact cosine
+WORDS_WEIGHT = np.float32(0.45)  # beside an exact cosine
 WORDS_WEIGHT_ROUGH = np.float32(0.6)
 ROUGH_SCALE = np.float32(1.2)  # rough cosines are smaller than exact ones, by 14 to 29 %
 FULL_NAME_BONUS = np.float32(0.3)  # every word of the query is in the tool's name
