@@ -115,3 +115,14 @@ def test_a_long_request_is_split_into_clauses_in_linear_time() -> None:
 
     # Sixteen times the length: quadratic time would be 256 times as long.
     assert seconds(320_000) < 64 * max(seconds(20_000), 0.002)
+
+
+def test_the_tool_of_a_clause_says_which_clause_it_is_for_and_lowers_no_other_score() -> None:
+    index = SearchIndex.build(CATALOG)
+    query = "please create the document, share the document, then tell me which labels we have"
+    matches = index.search(query, 3)
+    of_clause = next(m for m in matches if m.tool.name == "list_labels")
+    assert of_clause.need is not None
+    assert "labels" in of_clause.need
+    scores = [m.score for m in matches]
+    assert scores == sorted(scores, reverse=True)

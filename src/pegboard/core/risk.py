@@ -56,6 +56,7 @@ _WRITERS = _words(
     "push put rename replace reset restart restore run save send set start stop submit sync "
     "toggle trigger update upload upsert write and or then"
 )
+_CONJUNCTIONS = _words("and or then")
 """Words that show that a tool does more than read: `get_or_create`, `mark_as_read`."""
 _CHANGERS = _WRITERS | _DELETERS
 _ALSO_NOUNS = _words(
@@ -88,8 +89,8 @@ def verb_risk(verb: str) -> Risk | None:
 def find_operation(tool: Tool) -> Risk | None:
     """Whether a tool reads, writes or deletes, by its own name; `None` if that says too little."""
     risk = infer_risk(tool.own_name, tool.server)
-    # `infer_risk` treats unknown names as writers.
-    is_clear = risk != "write" or _has_word(tool.own_name, _CHANGERS | _CREATORS)
+    # `infer_risk` treats unknown names as writers, and `get_profit_and_loss` too, to be safe.
+    is_clear = risk != "write" or _has_word(tool.own_name, (_CHANGERS | _CREATORS) - _CONJUNCTIONS)
     return risk if is_clear else None
 
 

@@ -52,6 +52,7 @@ def test_a_tool_with_another_operation_is_a_near_miss(
         ("open the report", "get_report"),
         ("open a ticket", "create_ticket"),
         ("run the query", "search_rows"),
+        ("how much did we spend", "get_profit_and_loss"),
         ("delete the table", "tables"),  # a name without a verb
         ("customers", "delete_customer"),
         ("", "get_table"),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from pegboard.core.sanitization import sanitize_tool
 from pegboard.core.search import Match, SearchIndex
+from pegboard.core.search.relevance import display_score
 from pegboard.core.tools import Catalog, Schemas, Tool, constant_definition, set_enabled
 
 MakeTool = Callable[..., Tool]
@@ -296,13 +297,42 @@ def test_a_request_that_names_a_server_finds_the_tools_of_that_server_first(
     assert ids(named) == ["chatter.post"]
 
 
-def test_a_server_name_that_other_tools_use_as_a_word_earns_no_bonus(
+def test_a_server_name_that_names_of_other_tools_contain_earns_no_bonus(
     make_tool: MakeTool,
 ) -> None:
     tools = [
-        make_tool("upload", id="drive.upload", server="drive", description="Upload files."),
-        make_tool("move", id="drive.move", server="drive", description="Move files to a place."),
+        make_tool("upload_files", id="drive.upload", server="drive", description="Upload."),
+        make_tool("move_files", id="drive.move", server="drive", description="To another place."),
         make_tool("look", id="files.look", server="files", description="Look at a place."),
     ]
-    assert ids(index(*tools).search("move my files", limit=1)) == ["drive.move"]
     assert index(*tools).search("files place")[0].tool.id == "drive.move"
+
+
+def test_descriptions_that_mention_a_server_do_not_switch_off_its_bonus(
+    make_tool: MakeTool,
+) -> None:
+    tools = [
+        make_tool(
+            "send", id="mailbox.send", server="mailbox", description="Send a message. Chatter!"
+        ),
+        make_tool("post", id="chatter.post", server="chatter", description="Post messages."),
+        make_tool("x", id="other.x", server="other", description="Chatter, chatter, chatter."),
+    ]
+    assert ids(index(*tools).search("post messages on chatter", limit=1)) == ["chatter.post"]
+    hidden = index(*tools).search("send message chatter", allowed=lambda t: t.id != "other.x")
+    assert [m.tool.id for m in hidden] == [
+        m.tool.id for m in index(*tools[:2]).search("send message chatter")
+    ]
+
+
+def test_the_bonus_of_a_named_server_does_not_make_its_tools_fit_better(
+    make_tool: MakeTool,
+) -> None:
+    tools = [
+        make_tool("list_issues", server="tracker", description="All issues."),
+        make_tool("send_mail", server="post", description="Mail."),
+    ]
+    searched = index(*tools)
+    (best,) = searched.search("issues of the tracker", limit=1)
+    (parts,) = searched.explain("issues of the tracker", [best.tool.id])
+    assert best.score == pytest.approx(display_score(parts.words), abs=0.001)

@@ -7,7 +7,7 @@ of the tools that stay. Without a `Vectorizer`, an index searches by words alone
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import chain, zip_longest
@@ -72,7 +72,7 @@ CLAUSE_PLACES = 2
 CLAUSE_SHARE = 0.6
 """The share of the request's best score that the best tool of a clause must reach."""
 MIN_NAME_SHARE = 0.8
-"""Of the tools that contain a server's name, the share that must belong to that server."""
+"""Of a server's tools and the tools of others with its name in theirs, the share of the former."""
 CACHED_QUERIES = 512
 CACHED_FILTERS = 64
 _MEMO_KEY = "search index"
@@ -152,6 +152,12 @@ class _Scored(NamedTuple):
     named: NamedTools
     lexical: LexicalScores
     scores: Floats
+    order_bonus: Floats
+    """Added to the scores to order tools, and not to judge whether they fit."""
+
+    @property
+    def order(self) -> Floats:
+        return self.scores + self.order_bonus
 
 
 class SearchIndex:
@@ -334,17 +340,17 @@ class SearchIndex:
             return ()  # stop words and punctuation: near to everything, about nothing
         best_for: Mapping[int, str] = {}
         if group is not None:
-            numbers = _rank(found.scores, visible, limit)
+            numbers = _rank(found.order, visible, limit)
         else:
             # Line breaks separate sentences, and `clean_text` removes them.
             whole = query if text == original else text
             numbers, best_for = self._rank_needs(whole, found, visible, limit)
         matches: list[Match] = []
-        for n in numbers:
-            score = relevance.display_score(float(found.scores[n]))
-            # With several needs the best of each come first, whatever their scores.
-            score = min(score, matches[-1].score) if matches else score
-            score = 1.0 if n in found.named.exactly else score
+        # With several needs, the best of each come first, whatever their scores: no tool is shown
+        # with a lower score than one that comes after it.
+        shown = np.maximum.accumulate(found.scores[numbers][::-1])[::-1]
+        for n, raw in zip(numbers, shown.tolist(), strict=True):
+            score = 1.0 if n in found.named.exactly else relevance.display_score(raw)
             why = self._explain(n, found.words)
             why = (*why, "learned from use") if n in learned else why
             matches.append(Match(self.catalog.tools[n], score, why, best_for.get(n)))
@@ -382,15 +388,15 @@ class SearchIndex:
             found.scores[:] = (found.scores + np.max(by_sentence, axis=0)) / 2
         needs = split_needs(query)
         if not needs and not sentences and (clauses := split_clauses(query)):
-            return self._rank_clauses(clauses, found, visible, limit), {}
-        whole = _rank(found.scores, self._find_relevant(found, visible), limit)
+            return self._rank_clauses(clauses, found, visible, limit)
+        whole = _rank(found.order, self._find_relevant(found, visible), limit)
         if not needs or not whole:
             return whole, {}
         each, bonus = self._score_parts(needs, found, visible)
         rankings: list[list[int]] = []
         best_for: dict[int, str] = {}
         for need, one in zip(needs, each, strict=True):
-            if ranking := _rank(one.scores + bonus, self._find_relevant(one, visible), limit):
+            if ranking := _rank(one.order + bonus, self._find_relevant(one, visible), limit):
                 rankings.append(ranking)
                 # If the best tool was already chosen for an earlier need, a close second is chosen
                 # for this one.
@@ -402,26 +408,27 @@ class SearchIndex:
 
     def _rank_clauses(
         self, clauses: Sequence[str], found: _Scored, visible: NDArray[np.bool_], limit: int
-    ) -> list[int]:
-        """The best tools for a request with several clauses.
+    ) -> tuple[list[int], Mapping[int, str]]:
+        """The best tools for a request with several clauses, and the clauses that some are for.
 
         A clause is often part of a single need, so the whole request decides the order. But up to
         `CLAUSE_PLACES` of the first places go to tools that are the best for one clause.
         """
         each, bonus = self._score_parts(clauses, found, visible)
         relevant = self._find_relevant(found, visible)
-        ranking = _rank(found.scores + bonus, relevant, limit)
+        ranking = _rank(found.order + bonus, relevant, limit)
         if not ranking:
-            return []
+            return [], {}
         places = max(1, min(FIRST_PLACES, limit) - CLAUSE_PLACES)
         close = CLAUSE_SHARE * found.scores[ranking[0]]
-        chosen: dict[int, float] = {}
-        for one in each:
-            for n in _rank(one.scores + bonus, relevant, 1):
+        chosen: dict[int, tuple[float, str]] = {}
+        for clause, one in zip(clauses, each, strict=True):
+            for n in _rank(one.order + bonus, relevant, 1):
                 if n not in ranking[:places] and one.scores[n] >= close:
-                    chosen[n] = max(float(one.scores[n]), chosen.get(n, 0))
-        best = sorted(chosen, key=lambda n: -chosen[n])[:CLAUSE_PLACES]
-        return list(dict.fromkeys((*ranking[:places], *best, *ranking)))[:limit]
+                    chosen[n] = max((float(one.scores[n]), clause), chosen.get(n, (0.0, "")))
+        best = sorted(chosen, key=lambda n: -chosen[n][0])[:CLAUSE_PLACES]
+        numbers = list(dict.fromkeys((*ranking[:places], *best, *ranking)))[:limit]
+        return numbers, {n: chosen[n][1] for n in best}
 
     def _score_parts(
         self, parts: Sequence[str], found: _Scored, visible: NDArray[np.bool_]
@@ -477,13 +484,12 @@ class SearchIndex:
         in_names = name_words(text)
         candidates = _rank(scores, lexical.named & visible, NAME_MATCH_LIMIT)
         spelled = [n for n in candidates if matches_name(self.catalog.tools[n], in_names)]
-        for server in self._find_named_servers(words.keys()):
-            is_named = (self._server_numbers == server) & (scores > 0)
-            scores[is_named] += relevance.NAMED_SERVER_BONUS
         # Named tools come before all others, each group in the order of its scores.
         scores[list({*spelled, *named.otherwise})] += 1
         scores[named.exactly] += 2
-        return _Scored(words, named, lexical, scores)
+        return _Scored(
+            words, named, lexical, scores, self._named_server_bonus(words.keys(), visible)
+        )
 
     def _in_english(self, query: str, visible: NDArray[np.bool_]) -> str:
         """The query in English, unless tools in its own language have more of its words."""
@@ -533,18 +539,20 @@ class SearchIndex:
         }
         return {int(n): server_terms(server) for n, server in servers.items() if server}
 
-    def _find_named_servers(self, terms: Set[str]) -> Iterator[int]:
-        """The numbers of the servers that a query with these terms names.
+    def _named_server_bonus(self, terms: Set[str], visible: NDArray[np.bool_]) -> Floats:
+        """What is added to the tools of the servers that a query with these terms names.
 
-        A server is left out if tools of other servers contain the same words: "files" rarely means
-        the server of that name.
+        A server is left out if tools of others have the same words in their names: "files" rarely
+        means the server of that name. Descriptions must not be able to switch the bonus off.
         """
+        bonus = np.zeros(len(visible), np.float32)
         for server, name in self._server_names.items():
             if name and name <= terms:
-                with_name = self.contents.postings.score(name).covered
-                own = with_name & (self._server_numbers == server)
-                if own.sum() >= MIN_NAME_SHARE * with_name.sum():
-                    yield server
+                own = visible & (self._server_numbers == server)
+                others = visible & ~own & self.contents.postings.score(name).named
+                if own.sum() >= MIN_NAME_SHARE * (own.sum() + others.sum()):
+                    bonus[own] = relevance.NAMED_SERVER_BONUS
+        return bonus
 
     @cached_property
     def _server_numbers(self) -> NDArray[np.intp]:
